@@ -58,6 +58,7 @@ const LONG = [
   'bin/server-location',
   'bin/stage',
   'bin/token',
+  'bin/versions-backup',
   'clients/java',
   'clients/javascript',
   'clients/python',

@@ -238,6 +238,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'threads/export': ['expressions'],
     authorization: [],
     control: ['threads/search'],
+    backup: ['control'],
     aws: ['authorization', 'control', 'expressions'],
     embedded: ['authorization', 'control', 'expressions', 'threads/search', 'threads/export'],
   },

@@ -1,6 +1,7 @@
 /** Shared parts of the commands that administer a server. */
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
+import type { StageTable } from '../../lambdas/runtime/backup/stage.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Administration, hasData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
@@ -14,9 +15,11 @@ export const withLocationOptions = (command: Command): Command =>
   command
     .addOption(dataOption('data folder of the server, which may be running'))
     .addOption(portOption())
-    .addOption(
-      new Option('--stage <name>', 'the server deployed on AWS as this stage, with your own credentials').conflicts(['data', 'port']),
-    )
+    .addOption(stageOption().conflicts('port'))
+
+/** Selects a stage in place of a data folder. */
+export const stageOption = (): Option =>
+  new Option('--stage <name>', 'the server deployed on AWS as this stage, with your own credentials').conflicts('data')
 
 export const jsonOption = (content: string): Option => new Option('--json', `print ${content} as JSON`)
 
@@ -52,7 +55,7 @@ async function readStageSettings(stage: string) {
   const { serviceEnvironmentOf: serviceEnvironment, settingsOf } = await import('../../lib/settings/settings.ts')
   const usual = `.fhir/${stage}.settings.json`
   const settings = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
-  return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
+  return { settings, region: settings.region, config: readConfig(serviceEnvironment(settings)) }
 }
 
 /** Returns the region and the stores of a stage. Their names come from the file that `npm run deploy` wrote. */
@@ -62,6 +65,18 @@ export async function readStageDeployment(stage: string) {
   if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
   const { auditRetentionDays } = config
   return { stage, region, stateTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
+}
+
+/** Returns the table of the resources of a stage, and what its functions know of it. */
+export async function readStageTable(stage: string): Promise<StageTable> {
+  const [{ settings, region }, { DEFAULT_SHARDS }] = await Promise.all([
+    readStageSettings(stage),
+    import('../../lib/settings/index-shards.ts'),
+  ])
+  const { ResourceTableName: resourceTable, BucketName: bucket } = outputsOf(stage)
+  if (resourceTable === undefined || bucket === undefined)
+    throw new Error(`.fhir/${stage}.json does not name the table of the resources and the bucket: deploy the stage again`)
+  return { stage, region, resourceTable, bucket, indexShards: { ...DEFAULT_SHARDS, ...settings.capacity.shards } }
 }
 
 async function openStage(stage: string): Promise<Administration> {

@@ -32,11 +32,13 @@ const HERE = [
 ]
 /** Commands that install, restore or upgrade a server. deploy.test.ts checks them. */
 const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'systemctl stop fhir && mv ', 'systemctl stop fhir && fhir ']
+/** Commands of a stage that versions-backup.test.ts and the cloud run execute. */
+const ON_A_STAGE = ['npm run -s fhir -- backup s3://']
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
 
 it('each command block of the pages is run here or elsewhere', () => {
-  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...INSTALLATION, ...IN_DUCKDB]
+  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...INSTALLATION, ...ON_A_STAGE, ...IN_DUCKDB]
   expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted((a, b) => a - b)).toEqual(
     beginnings.map((_, i) => i),
   )

@@ -12,6 +12,7 @@
  *   pk tenant#CANONICAL#Type#digest  sk D#id  a definition that may carry this canonical URL
  *   pk tenant#IDENTIFIER#Type#digest  sk I#digest#id  a resource that may have this identifier: at, when the row was added
  *   pk tenant#CFG          sk T#Type       a type with resources of the tenant, and the number of its index partitions
+ *   pk RESTORE             sk id           objects of a backup that are restored, while its restore goes on (runtime/backup/stage.ts)
  *
  * The index holds heads (tenant#Type#c#shard) and past versions (tenant#Type#h#shard: copies, and heads that are deletions), newest first.
  * It also holds the records of open transactions by deadline, and some heartbeats; their `sup` is the instant they were sent.

@@ -31,7 +31,8 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   const unlock = await lock(folder)
   try {
     await checkEntries(folder)
-    for (const name of (await unfinishedFilesIn(folder)).filter(isServerEntry)) await rm(join(folder, name), { force: true })
+    for (const name of (await unfinishedFilesIn(folder)).filter(isServerEntry))
+      for (const end of UNFINISHED_LOGS) await rm(join(folder, name + end), { force: true })
     const warnings = [...(await checkLegacyLock(folder)), ...(await makePrivate(folder))]
     return { path: (name) => join(folder, name), key: () => keyIn(join(folder, 'key')), warnings, unlock }
   } catch (error) {
@@ -39,6 +40,9 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
     throw notWritable(folder, error)
   }
 }
+
+/** Ends of the names of an unfinished file and of the logs that SQLite wrote beside it. */
+const UNFINISHED_LOGS = ['-wal', '-shm', '']
 
 async function lock(folder: string): Promise<() => void> {
   const file = join(folder, 'lock.db')

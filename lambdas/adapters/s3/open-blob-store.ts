@@ -14,7 +14,7 @@ function s3Client(config: S3ClientConfig = {}): S3Client {
   return client
 }
 
-export const openS3BlobStore = (bucket: string): BlobStore => new S3BlobStore(s3Client(), bucket)
+export const openS3BlobStore = (bucket: string, config?: S3ClientConfig): BlobStore => new S3BlobStore(s3Client(config), bucket)
 
 export const openS3BlobCopier = (from: string): BlobCopier => new S3BlobCopier(s3Client(), from)
 

@@ -65,14 +65,19 @@ export async function runWithStore(folder: string, warn: Warn, copy: () => Promi
  */
 export async function restoreStore(folder: string, file: string, warn: Warn): Promise<'running' | 'stopped'> {
   checkIsComplete(file)
+  return replaceStore(folder, warn, () => bring(folder, file))
+}
+
+/** Replaces the store of the folder. `bring`: writes the new one into the folder under a `newStoreCopyName`, which it returns. */
+export async function replaceStore(folder: string, warn: Warn, bring: () => Promise<string>): Promise<'running' | 'stopped'> {
   return inFolder<'running' | 'stopped'>(folder, warn, {
     async alone() {
-      await commitRestore(folder, await bring(folder, file))
+      await commitRestore(folder, await bring())
       await installRestoredStore(folder)
       return 'stopped'
     },
     async besideServer() {
-      const brought = await bring(folder, file)
+      const brought = await bring()
       try {
         const done = await startServerCommand(folder, 'restore', brought)
         done?.()
@@ -132,7 +137,7 @@ export function storeCommands(
 }
 
 /** Returns a name for the copy of a store in a data folder. The next start of a server deletes a file with such a name. */
-export const newStoreCopyName = (): string => `${RESTORED_STORE_FILE}.${randomUUID()}.unfinished`
+export const newStoreCopyName = (id: string = randomUUID()): string => `${RESTORED_STORE_FILE}.${id}.unfinished`
 
 /**
  * Copies a backup into the folder, checks the copy, and returns its file name. The copy is durable. The check reads the copy, because the
@@ -144,14 +149,18 @@ async function bring(folder: string, file: string): Promise<string> {
   await copyDurably(file, copy)
   try {
     checkStoreFile(copy, file)
-    const { uid, gid } = await stat(folder)
-    // The server may run as another user. Only root can change the owner of a file.
-    if (process.getuid?.() === 0) await chown(copy, uid, gid)
+    await giveToServer(folder, copy)
     return name
   } catch (error) {
     await rm(copy, { force: true })
     throw error
   }
+}
+
+/** Gives a new file to the owner of the folder. The server may run as another user. Only root can change the owner of a file. */
+export async function giveToServer(folder: string, file: string): Promise<void> {
+  const { uid, gid } = await stat(folder)
+  if (process.getuid?.() === 0) await chown(file, uid, gid)
 }
 
 /** Commits a restore by renaming the copy. Before the rename the folder still has the previous store, and afterwards the restored one. */
