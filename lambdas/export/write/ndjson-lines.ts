@@ -44,11 +44,12 @@ export function lineOf({ type, body }: ResourceVersion, { baseUrl, elements, vie
   const isRelative = mayHaveRelativeUrl(bytes)
   if (changing === undefined && elements.length === 0 && !isRelative) return onOneLine(bytes)
   const whole = resourceOf({ body })
-  const shown = changing === undefined ? whole : viewOf(whole, changing.of, changing)
-  if (shown === undefined) return undefined
-  const absolute = isRelative ? withAbsoluteAttachments(shown, baseUrl) : shown
+  const absolute = isRelative ? withAbsoluteAttachments(whole, baseUrl) : whole
+  // The view comes last, because it adds the tag SUBSETTED only if the selection has not.
   const selected = elements.length === 0 ? absolute : selectElements(absolute, elements)
-  return selected === whole ? onOneLine(bytes) : Buffer.from(writeJson(selected))
+  const shown = changing === undefined ? selected : viewOf(selected, changing.of, changing)
+  if (shown === undefined) return undefined
+  return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
 }
 
 /**
