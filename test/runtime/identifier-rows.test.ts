@@ -102,9 +102,13 @@ await runOnDynamo((engine) => {
     expect([await create('old', 'b'), await rowsOf('old')]).toEqual([201, ['b']])
   })
 
-  it('are added by a rebuild', async () => {
+  it('are added by a rebuild if they may be missing', async () => {
     await createEarlier('stored')
-    await changed((state) => ({ ...state, rebuilds: [{ type: 'Patient', tenant, done: 0, total: -1, inPlace: true, taken: 'a' }] }))
+    await changed((state) => ({
+      ...state,
+      types: { Patient: { identity: 'one', listed: -1 } },
+      rebuilds: [{ type: 'Patient', tenant, done: 0, total: -1, inPlace: true, taken: 'a' }],
+    }))
     const next = () => rebuild()({ action: 'next', workflow: WORKFLOW, execution: 'e', width: 1 })
     // Planned, and the index chosen.
     expect([await next(), await next()]).toEqual([{ follows: 'next' }, { follows: 'next' }])
