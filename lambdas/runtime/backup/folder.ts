@@ -1,5 +1,5 @@
 /** Backup and restore of all versions of a data folder, in the format of deployments on AWS. */
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -72,14 +72,23 @@ export function restoreFolderVersions(
     const file = join(folder, name)
     try {
       const target = await SqliteResourceStore.open({ file })
+      const opened = openSync(file, 'r')
       try {
-        await restoreBackup({ store, target, name: folder, ...(onProgress === undefined ? {} : { onProgress }) })
+        try {
+          await restoreBackup({ store, target, name: folder, ...(onProgress === undefined ? {} : { onProgress }) })
+        } finally {
+          await target.close()
+        }
+        // The connection that closes last moves the log into the file. A reader, which may have been the last, does not.
+        openForWriting(file).close()
+        checkStoreFile(file)
+        // A server that starts removes unfinished files. SQLite would write to the removed file, and then create an empty one.
+        // guard: restored-store-is-not-removed
+        if (fstatSync(opened).nlink === 0)
+          throw new Error(`A server that started on ${folder} meanwhile ended the restore: repeat the command`)
       } finally {
-        await target.close()
+        closeSync(opened)
       }
-      // The connection that closes last moves the log into the file. A reader, which may have been the last, does not.
-      openForWriting(file).close()
-      checkStoreFile(file)
       await giveToServer(folder, file)
       return name
     } catch (error) {

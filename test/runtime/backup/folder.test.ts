@@ -2,6 +2,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { listenForCommands } from '../../../lambdas/adapters/filesystem/command-socket.ts'
+import { openDataFolder } from '../../../lambdas/adapters/filesystem/data-folder.ts'
 import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/resource-reader.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { MANIFEST_KEY, readJson, START_KEY } from '../../../lambdas/runtime/backup/backup-format.ts'
@@ -78,6 +80,30 @@ describe('The restore of a data folder', () => {
     await store.put(last, whole)
     await restoreFolderVersions(target, store, warn)
     expect(await versionsOf(target)).toEqual(await versionsOf(folder))
+  })
+
+  it('ends if the server starts again meanwhile, which removes the new store', async () => {
+    const [folder, target, store] = [newFolder(), newFolder(), memoryBackup()]
+    await write(folder)
+    await write(target, [other])
+    const { objects } = await backupFolderVersions(folder, store, warn, options)
+    const restored: string[] = []
+    const start = async () => {
+      const { unlock } = await openDataFolder(target)
+      const end = await listenForCommands(target, { restore: async (file) => void restored.push(file) })
+      return () => end().then(unlock)
+    }
+    let stop = await start()
+    const get: typeof store.get = async (key, range) => {
+      if (key === objects.at(-1)!.key) {
+        await stop()
+        stop = await start()
+      }
+      return store.get(key, range)
+    }
+    await expect(restoreFolderVersions(target, { ...store, get }, warn)).rejects.toThrow(/meanwhile ended the restore: repeat the command$/)
+    await stop()
+    expect([restored, copiesIn(target)]).toEqual([[], []])
   })
 })
 
