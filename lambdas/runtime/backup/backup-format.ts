@@ -1,9 +1,10 @@
 /**
  * Objects of a backup of all versions, below one prefix:
  * - `backup.json` names the backup and its instant. It is written first.
- * - `objects/N.ndjson.gz` has one version per line. The versions of a resource are adjacent, in ascending order.
- * - `objects/N.json` describes that object, and the position after it, at which an interrupted backup continues.
+ * - `objects/ID/N.ndjson.gz` has one version per line. The versions of a resource are adjacent, in ascending order.
+ * - `objects/ID/N.json` describes that object, and the position after it, at which an interrupted backup continues.
  * - `manifest.json` is written last. It names all objects, with checksums and counts.
+ * ID is that of the backup. So two backups that began in one place at the same time do not replace each other's objects.
  */
 import { createHash } from 'node:crypto'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
@@ -16,9 +17,10 @@ export const BACKUP_FORMAT = 1
 
 export const START_KEY = 'backup.json'
 export const MANIFEST_KEY = 'manifest.json'
-export const OBJECTS_PREFIX = 'objects/'
-export const objectKeyOf = (number: number): string => `${OBJECTS_PREFIX}${String(number).padStart(8, '0')}.ndjson.gz`
-export const descriptionKeyOf = (number: number): string => `${OBJECTS_PREFIX}${String(number).padStart(8, '0')}.json`
+export const objectsPrefixOf = (backup: string): string => `objects/${backup}/`
+export const objectKeyOf = (backup: string, number: number): string => `${objectsPrefixOf(backup)}${nameOf(number)}.ndjson.gz`
+export const descriptionKeyOf = (backup: string, number: number): string => `${objectsPrefixOf(backup)}${nameOf(number)}.json`
+const nameOf = (number: number): string => String(number).padStart(8, '0')
 
 /** `source`: stage or data folder that the backup copies. `instant`: time up to which it has all versions, in milliseconds since 1970. */
 export type BackupStart = { readonly format: number; readonly id: string; readonly source: string; readonly instant: number }

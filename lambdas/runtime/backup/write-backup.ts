@@ -14,8 +14,8 @@ import {
   encodeLine,
   MANIFEST_KEY,
   type Manifest,
-  OBJECTS_PREFIX,
   objectKeyOf,
+  objectsPrefixOf,
   placeOf,
   putJson,
   readJson,
@@ -54,7 +54,7 @@ const OBJECT_BYTES = 32_000_000
 /** Descriptions that are read at the same time when a backup continues. */
 const DESCRIPTIONS = 32
 
-type Description = BackupObject & { readonly backup: string; readonly next: Position }
+type Description = BackupObject & { readonly next: Position }
 
 /**
  * Writes the backup and returns its manifest. Throws a BackupFault if the location has a complete backup, or an unfinished one of another
@@ -122,16 +122,15 @@ async function timeOf(store: BackupStore, key: string): Promise<number> {
 /** Returns the descriptions of the complete objects of this backup, up to the first that is missing. */
 async function writtenObjects(store: BackupStore, { id }: BackupStart): Promise<Description[]> {
   const keys: string[] = []
-  for await (const { key } of store.list(OBJECTS_PREFIX)) if (key.endsWith('.json')) keys.push(key)
+  for await (const { key } of store.list(objectsPrefixOf(id))) if (key.endsWith('.json')) keys.push(key)
   const found = new Map<string, Description>()
   await forEachInParallel(keys, DESCRIPTIONS, async (key) => {
     const description = await readJson<Description>(store, key)
-    // An earlier backup that could not be continued may have left its own.
-    if (description?.backup === id) found.set(key, description)
+    if (description !== undefined) found.set(key, description)
   })
   const objects: Description[] = []
   for (;;) {
-    const next = found.get(descriptionKeyOf(objects.length + 1))
+    const next = found.get(descriptionKeyOf(id, objects.length + 1))
     if (next === undefined) return objects
     objects.push(next)
   }
@@ -160,9 +159,9 @@ async function putObject(
   next: Position,
 ): Promise<Description> {
   const bytes = await promisify(gzip)(Buffer.concat(lines))
-  const key = objectKeyOf(number)
+  const key = objectKeyOf(id, number)
   await store.put(key, { bytes, contentType: 'application/gzip' })
-  const description = { backup: id, key, size: bytes.length, sha256: digestOf(bytes), counts: counts.all(), next }
-  await putJson(store, descriptionKeyOf(number), description)
+  const description = { key, size: bytes.length, sha256: digestOf(bytes), counts: counts.all(), next }
+  await putJson(store, descriptionKeyOf(id, number), description)
   return description
 }

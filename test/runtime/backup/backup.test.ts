@@ -189,6 +189,36 @@ describe('A backup of all versions', () => {
     expect(await versionsIn(target)).toEqual(await versionsIn(source))
   })
 
+  it('can be restored if two began in one place at the same time', async () => {
+    const [later, store, target] = [await filledStore(), memoryBackup(), await newStore()]
+    await commitAll(later, [writeOf(resourceKeyOf('default', 'Account', 'a'), { body: { resourceType: 'Account' } })])
+    // The second one begins while the first one prepares, and writes an object after the first one has ended.
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const put: BackupStore['put'] = async (key, blob) => {
+      if (key !== START_KEY) await ended
+      await store.put(key, blob)
+    }
+    let second: Promise<unknown> | undefined
+    const began = Promise.withResolvers<void>()
+    const begin = async (): Promise<number> => {
+      second = save(later, killedAt({ ...store, put }, 4), {
+        newId: () => 'b2',
+        async begin() {
+          began.resolve()
+          return SAVED_AT
+        },
+      })
+      second.catch(() => undefined)
+      await began.promise
+      return SAVED_AT
+    }
+    expect((await save(saved, store, { begin })).id).toBe('b1')
+    end()
+    await expect(second).rejects.toThrow('killed')
+    await restore(store, target)
+    expect(await versionsIn(target)).toEqual(await versionsIn(saved))
+  })
+
   it('replaces neither a complete backup nor an unfinished one of another source', async () => {
     const [source, store] = [saved, memoryBackup()]
     await expect(save(source, killedAt(store, 12))).rejects.toThrow('killed')
