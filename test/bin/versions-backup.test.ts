@@ -67,6 +67,7 @@ describe('fhir backup and fhir restore in S3', () => {
   it.each([
     [['backup', 's3://bucket/monday', '--all'], '--all writes a folder: S3 gets the resources only'],
     [['backup', 's3://'], 's3:// names no bucket: s3://BUCKET/PREFIX'],
+    [['backup', 's3:/bucket/x'], 's3:/bucket/x names no bucket: s3://BUCKET/PREFIX'],
     [['backup', 's3://bucket/a b'], 's3://bucket/a b cannot be used: a key has 1 to 900 characters'],
     [['backup', 'monday', '--stage', 'dev'], 'A stage is saved in S3: s3://BUCKET/PREFIX in place of monday'],
     [['restore', 'monday', '--stage', 'dev'], 'A stage is restored from S3: s3://BUCKET/PREFIX in place of monday'],
@@ -77,6 +78,12 @@ describe('fhir backup and fhir restore in S3', () => {
     const { code, err } = await run(newFolder(), {}, ...words)
     expect([code, err]).toEqual([1, expect.stringContaining(reason)])
   })
+})
+
+it('fhir restore names the address if S3 cannot be asked', async () => {
+  const env = { HOME: newFolder(), AWS_REGION: undefined, AWS_DEFAULT_REGION: undefined }
+  const { code, err } = await run(newFolder(), env, 'restore', 's3://bucket/none')
+  expect([code, err]).toEqual([1, 'fhir: s3://bucket/none: Region is missing\n'])
 })
 
 await runOnDynamo((engine) => {

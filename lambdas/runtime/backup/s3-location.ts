@@ -13,7 +13,7 @@ const MAX_ATTEMPTS = 10
 
 /** Opens the objects below an address. `region`: region of the requests; a bucket of another region is found. */
 export function openS3Location(address: string, region?: string): BackupStore {
-  const [bucket = '', ...rest] = address.slice(SCHEME.length).replace(/\/+$/, '').split('/')
+  const [bucket = '', ...rest] = !isS3Location(address) ? [] : address.slice(SCHEME.length).replace(/\/+$/, '').split('/')
   if (!/^[a-z0-9][a-z0-9.-]+$/.test(bucket)) throw new Error(`${address} names no bucket: s3://BUCKET/PREFIX`)
   const prefix = rest.map((segment) => `${segment}/`).join('')
   try {
@@ -26,7 +26,26 @@ export function openS3Location(address: string, region?: string): BackupStore {
     followRegionRedirects: true,
     ...(region === undefined ? {} : { region }),
   })
-  return below(blobs, prefix, `${SCHEME}${[bucket, ...rest].join('/')}`)
+  const location = `${SCHEME}${[bucket, ...rest].join('/')}`
+  return below(namingErrors(blobs, location), prefix, location)
+}
+
+/** Adds the address to the errors of S3, which may not even name the bucket. */
+function namingErrors(blobs: Pick<BlobStore, 'put' | 'get' | 'list'>, location: string): typeof blobs {
+  const named = (cause: Error): never => {
+    throw new Error(`${location}: ${cause.message}${cause.name === 'Error' ? '' : ` (${cause.name})`}`, { cause })
+  }
+  return {
+    put: (key, blob) => blobs.put(key, blob).catch(named),
+    get: (key, range) => blobs.get(key, range).catch(named),
+    async *list(prefix, after) {
+      try {
+        yield* blobs.list(prefix, after)
+      } catch (error) {
+        named(error as Error)
+      }
+    },
+  }
 }
 
 /** Returns the objects of the blob store whose keys begin with the prefix, without it. */
