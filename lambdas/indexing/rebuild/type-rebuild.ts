@@ -82,12 +82,19 @@ async function countVersions(
   const totals = new Map(begun?.count?.totals)
   let partial = begun?.count?.partial
   let hasCounted = false
+  let hasSkipped = false
   const isOver = (): boolean => now() >= until
   const unfinished = (rest: Omit<UnfinishedCount, 'totals'> = {}) => ({
     ...{ cuts: ascending(all), count: { totals: [...totals], ...rest }, totals: undefined },
   })
   for await (const tenant of tenants) {
-    const rest = partial?.tenant === tenant ? partial.until : undefined
+    // A tenant that came meanwhile may be listed before the one of which a part is counted. The next step counts it.
+    // guard: unfinished-count-continues-first
+    if (partial !== undefined && partial.tenant !== tenant) {
+      hasSkipped ||= !totals.has(tenant)
+      continue
+    }
+    const rest = partial?.until
     if (totals.has(tenant) && rest === undefined) continue
     if (totals.size === COUNTED_TENANTS && !totals.has(tenant)) return { cuts: thinOut(all), totals: undefined }
     if (hasCounted && isOver()) return unfinished()
@@ -100,7 +107,7 @@ async function countVersions(
     all.push(extent.rest)
     return unfinished({ partial: { tenant, until: extent.rest } })
   }
-  return { cuts: thinOut(all), totals }
+  return hasSkipped ? unfinished() : { cuts: thinOut(all), totals }
 }
 
 /** `since`: only later versions are counted. `begun`: plan whose count continues. `until`: when the count ends, in ms since 1970. */

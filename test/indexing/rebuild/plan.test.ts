@@ -88,6 +88,21 @@ describe.each(CASES)('The plan of a rebuild %s', (_, request, all) => {
   })
 })
 
+it('A plan continues the count of a tenant although another one came meanwhile, and counts both', async () => {
+  const { it, plans } = await createWorld(5)
+  await it.state.change((state) => requestNewIndices(state, ['Patient']))
+  const { addPlan } = it.progress
+  it.progress.addPlan = async (...plan) => {
+    await addPlan.call(it.progress, ...plan)
+    if (plans.length === 2) for (let i = 0; i < 3; i++) await it.write(`new-${i}`, 'New', 'a-new-one')
+  }
+  await it.nextFill('a')
+  expect(plans[1]?.count?.partial?.tenant).toBe(TENANT)
+  const { cuts } = plans.at(-1)!
+  const inFirst = [...it.heads.values()].filter(({ tenant, lastUpdated }) => tenant === TENANT && lastUpdated <= cuts[0]!)
+  expect([inFirst.length <= EVERY, (await it.state.read()).value.rebuilds.map(({ total }) => total)]).toEqual([true, [63]])
+})
+
 it.each([
   [100, 100],
   [101, -1],
