@@ -41,6 +41,17 @@ await runOnDynamo((engine) => {
     expect(tables.map(({ blobs }) => blobs.size)).toEqual([1, 1])
   })
 
+  it('two restores at once into a table, and a later one, add each version once', async () => {
+    const [source, table, store] = [await newStore(), await TestTable.create(engine), memoryBackup()]
+    const compartments = ['Patient/2', 'Device/1', 'Patient/1']
+    await commitAll(source, [...savedWrites(), writeOf(resourceKeyOf('default', 'Group', 'g'), { body: { a: 1 }, compartments })])
+    await writeBackup({ origin: originOf(source), store, objectBytes: 2_000 })
+    const restore = () => restoreBackup({ store, target: table.store(), name: 'the target' })
+    await Promise.all([restore(), restore()])
+    await restore()
+    expect(await versionsIn(table.store())).toEqual(await versionsIn(source))
+  })
+
   it('a backup of a table continues after each interruption, whatever is written meanwhile', async () => {
     const [table, back, store] = [await TestTable.create(engine), await newStore(), memoryBackup()]
     const source = table.store({ shards: () => 4 })
