@@ -26,8 +26,10 @@ export type StageTable = {
 
 /** Maximum attempts of a DynamoDB call, and milliseconds per attempt. Both are high, because the command may wait. */
 const LIMITS = { attempts: 30, patience: 10_000 }
-/** Maximum difference between this machine's clock and that of S3, in milliseconds. S3 returns whole seconds. */
+/** Maximum difference between this machine's clock and that of S3, in milliseconds. */
 const MAX_SKEW_MS = 5_000
+/** S3 returns whole seconds, so that its time may be later by as much. */
+const S3_STEP_MS = 1_000
 
 /** Writes a backup of the stage, while its functions may go on writing. */
 export async function backupStage(
@@ -63,7 +65,12 @@ type Stage = {
   readonly close: () => void
 }
 
-function openStage({ stage, region, resourceTable, bucket, indexShards }: StageTable): Stage {
+/** Returns the name of a stage as the source of a backup. Stages of two accounts or regions may have the same name. */
+export const sourceNameOf = ({ stage, region, resourceTable }: Pick<StageTable, 'stage' | 'region' | 'resourceTable'>): string =>
+  `the stage ${stage} (table ${resourceTable} in ${region})`
+
+function openStage(table: StageTable): Stage {
+  const { stage, region, resourceTable, bucket, indexShards } = table
   const client = documentClient({ region })
   const clock = new SystemClock()
   const dynamo = new TableClient(client, resourceTable, LIMITS)
@@ -84,15 +91,14 @@ function openStage({ stage, region, resourceTable, bucket, indexShards }: StageT
     // An outdated note only costs lookups of its URL one more read.
     report: () => undefined,
   })
-  const name = `the stage ${stage}`
   return {
     origin: {
-      ...{ name, wait, newId: () => clock.newId(), open: () => store, canContinue: () => true },
+      ...{ name: sourceNameOf(table), wait, newId: () => clock.newId(), open: () => store, canContinue: () => true },
       begin: async (_, written) => instantOf(written, clock),
     },
     target: {
       target: { versions: (keys, room) => store.versions(keys, room), commit: (writes, guards) => writer.commit(writes, guards) },
-      name,
+      name: `the stage ${stage}`,
       progress: progressIn(new DynamoDbRows(dynamo)),
     },
     close: () => client.destroy(),
@@ -110,7 +116,7 @@ export function instantOf(written: number, clock: Pick<Clock, 'now'>): number {
     throw new Error(
       `The clock of this machine differs from that of S3 by ${Math.round((now - written) / 1_000)} s: set it, then repeat the command`,
     )
-  return now + MAX_SKEW_MS
+  return now + MAX_SKEW_MS + S3_STEP_MS
 }
 
 /** Owner of the rows in the table of the resources. They are there so that a restore of the table to an earlier time also resets them. */

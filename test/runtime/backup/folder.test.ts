@@ -8,7 +8,7 @@ import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/res
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { MANIFEST_KEY, readJson, START_KEY } from '../../../lambdas/runtime/backup/backup-format.ts'
 import { backupFolderVersions, restoreFolderVersions } from '../../../lambdas/runtime/backup/folder.ts'
-import { instantOf } from '../../../lambdas/runtime/backup/stage.ts'
+import { instantOf, sourceNameOf } from '../../../lambdas/runtime/backup/stage.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { commitAll, killedAt, memoryBackup, savedWrites, versionsIn } from '../../fixtures/backups.ts'
 import { resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
@@ -107,9 +107,15 @@ describe('The restore of a data folder', () => {
   })
 })
 
+it('The backup of a stage is not continued from a stage of this name in another account or region', () => {
+  const stage = { stage: 'dev', region: 'eu-west-1', resourceTable: 'fhir-dev-1' }
+  const others = [stage, { ...stage, resourceTable: 'fhir-dev-2' }, { ...stage, region: 'eu-west-2' }]
+  expect(new Set(others.map(sourceNameOf)).size).toBe(3)
+})
+
 it('The backup of a stage needs a clock that agrees with that of S3', () => {
   const at = (now: number) => instantOf(10_000, { now: () => now })
-  expect([at(5_000), at(15_000)]).toEqual([10_000, 20_000])
+  expect([at(5_000), at(15_000)]).toEqual([11_000, 21_000])
   expect(() => at(15_001)).toThrow('The clock of this machine differs from that of S3 by 5 s: set it, then repeat the command')
   expect(() => at(4_999)).toThrow('differs from that of S3 by -5 s')
 })
