@@ -165,7 +165,12 @@ function segmentOf({ type, attempt }: OfType, { cuts, filled }: OpenPlan, i: num
 const SEGMENT = 'segment-'
 const nameOfSegment = (i: number): string => SEGMENT + String(i).padStart(4, '0')
 
-export const isComplete = (plan: RebuildPlan | undefined): boolean => plan !== undefined && plan.count === undefined
+/**
+ * Whether the count is finished. A release that does not know unfinished counts may have begun to fill an index with such a plan. Its cuts must
+ * not change then, because segments may be complete.
+ */
+export const isComplete = (plan: RebuildPlan | undefined): boolean =>
+  plan !== undefined && (plan.count === undefined || plan.filled !== undefined)
 
 type OpenPlan = RebuildPlan & Required<Pick<RebuildPlan, 'filled'>>
 

@@ -1,6 +1,6 @@
 /** Stored progress of rebuilds: lanes of one execution share the segments, and those of an earlier execution change nothing. */
 import { describe, expect, it } from '@jest/globals'
-import { type BegunSegment, type Lane, RebuildProgress } from '../../../lambdas/indexing/rebuild/rebuild-progress.ts'
+import { type BegunSegment, isComplete, type Lane, RebuildProgress } from '../../../lambdas/indexing/rebuild/rebuild-progress.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 
 const PATIENT = { type: 'Patient', attempt: 'one' }
@@ -30,6 +30,18 @@ describe('The progress of a rebuild', () => {
       [10, 20],
       [20, undefined],
     ])
+  })
+
+  it('retains the segments of an unfinished plan that an earlier release has begun to fill', async () => {
+    const progress = new RebuildProgress(new MemoryRows())
+    await progress.addPlan(PATIENT, { attempt: 'one', cuts: [10, 20], count: { totals: [] } })
+    await progress.setIndex(PATIENT, { next: 'v2', at: 0 })
+    const first = await claimed(progress, 'a', 0)
+    await progress.save(first, endOf(first))
+    const before = await progress.segments(PATIENT)
+    expect(isComplete(await progress.plan(PATIENT))).toBe(true)
+    await progress.addPlan(PATIENT, { attempt: 'one', cuts: [5, 10, 20] })
+    expect(await progress.segments(PATIENT)).toEqual(before)
   })
 
   it('gives each lane another segment, and again its own until that is complete', async () => {
