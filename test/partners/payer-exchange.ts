@@ -22,7 +22,7 @@ export const BERT: Member = { id: 'bert', family: 'Smith', given: 'Bert', birthD
 const MEMBER_NUMBER = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code: 'MB' }] }
 const CARDS = 'http://example.org/cards'
 
-const coverageOf = (card: string, patient: string): Tree => ({
+export const coverageOf = (card: string, patient: string): Tree => ({
   resourceType: 'Coverage',
   identifier: [{ type: MEMBER_NUMBER, system: CARDS, value: card }],
   status: 'active',

@@ -22,6 +22,7 @@ export async function selectionOf(parts: ExportParts, job: Job): Promise<Selecti
       levelTypes: new Set(levelTypes),
       before: async (deletion) => (await resources.versions([{ ...deletion, versionId: deletion.versionId - 1 }]))[0],
       asOf: (keys) => versionsAsOf(resources, keys, job.transactionTime),
+      ...(job.partner === undefined ? {} : { isForPartner: true }),
     },
   }
 }

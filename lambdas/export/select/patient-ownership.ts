@@ -18,6 +18,11 @@ export type OwnershipContext = {
   readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
   /** Returns the versions that were current at the transaction time. */
   readonly asOf: (keys: readonly ResourceKey[]) => Promise<readonly VersionAsOf[]>
+  /**
+   * Present for a partner: data about another Patient belongs to none of the patients, even if it is in the compartment of one, such as a
+   * claim of a child that is paid to a parent. Absent: the compartment alone decides.
+   */
+  readonly isForPartner?: true
 }
 
 /**
@@ -31,8 +36,27 @@ export function isOwnedByPatients(
 ): boolean | Promise<boolean> {
   const { type, id, compartments } = version
   if (type === 'Patient') return isExportPatient(`Patient/${id}`)
-  if (compartments.some(isExportPatient)) return true
+  if (compartments.some(isExportPatient)) {
+    const isOfOthers = compartments.some((name) => name.startsWith(PATIENT) && !isExportPatient(name))
+    // guard: partner-gets-no-data-about-others
+    return context.isForPartner && isOfOthers ? isAboutThem(context, version, isExportPatient) : true
+  }
   return type === 'Device' || type === 'Provenance' ? ownsByReferences(context, version, isExportPatient) : false
+}
+
+const PATIENT = 'Patient/'
+
+/** Whether the version is about one of the patients, or about no Patient. R4 names the element differently by type. */
+async function isAboutThem(
+  context: OwnershipContext,
+  version: ResourceVersion,
+  isExportPatient: (name: string) => boolean,
+): Promise<boolean> {
+  const content = version.deleted ? await context.before(version) : version
+  if (content === undefined || content.body.length === 0) return false
+  const { patient, subject, beneficiary } = resourceOf(content)
+  const about = namesIn([patient, subject, beneficiary], context).filter((name) => name.startsWith(PATIENT))
+  return about.length === 0 || about.some(isExportPatient)
 }
 
 /**

@@ -44,7 +44,7 @@ export async function selectVersions(
 
 /**
  * Returns further versions that are exported only because an exported resource refers to them. Patients are included regardless of `_type`,
- * times and filters; other types only if they match. Access limits both.
+ * times and filters; other types only if they match. Access limits both. A partner gets none but the patients of the job.
  */
 export async function selectReferencedVersions(
   selection: Selection,
@@ -56,7 +56,10 @@ export async function selectReferencedVersions(
   const isWanted = ({ type, lastUpdated }: ResourceVersion): boolean =>
     (types?.includes(type) ?? true) && lastUpdated > since && lastUpdated < until
   const rest = versions.filter((version) => !version.deleted && !exported.includes(version))
-  const included = rest.filter((version) => version.type === 'Patient' || isWanted(version))
+  const { jobScope, ownership } = selection
+  // guard: partner-gets-no-other-patients
+  const isIncluded = ({ id }: ResourceVersion): boolean => !ownership.isForPartner || jobScope.patients?.has(`Patient/${id}`) === true
+  const included = rest.filter((version) => (version.type === 'Patient' ? isIncluded(version) : isWanted(version)))
   const visible = await passing(included, (version) => mayExport(selection, version), leaveOut)
   const others = new Set(
     await filtered(

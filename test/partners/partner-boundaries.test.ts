@@ -1,0 +1,51 @@
+/** What a partner gets beyond the members that it matched: nothing. */
+import { describe, expect, it } from '@jest/globals'
+import type { TestClient, Tree } from '../api/server.ts'
+import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { ANN, byType, coverageOf, match, membersBundle, onlyGroup, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+
+const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
+
+type Exchange = { readonly server: SettingsServer; readonly partner: TestClient; readonly group: Tree }
+
+/** Runs `proof` after the partner has matched the first member. */
+const withMatch = (proof: (exchange: Exchange) => Promise<void>): Promise<void> =>
+  withSettings(PAYER_SETTINGS, async (server) => {
+    expect((await server.post('/', membersBundle())).status).toBe(200)
+    const partner = await partnerOf(server)
+    expect((await match(partner, ANN)).status).toBe(200)
+    await proof({ server, partner, group: await onlyGroup(partner) })
+  })
+
+const begin = ({ partner, group }: Exchange, query = '') => partner.get(`/Group/${group.id}/$davinci-data-export${query}`, ASYNC)
+
+/** Returns the ids of the exported resources by type. */
+async function exportedBy(exchange: Exchange, query = '') {
+  const { partner } = exchange
+  const job = (await begin(exchange, query)).headers.get('content-location')!
+  const { body } = await eventually(() => partner.get(job), { until: ({ status }) => status !== 202, every: 20 })
+  const files: readonly Tree[] = body.output
+  const texts = await Promise.all(files.map(async ({ url }) => (await partner.raw(url.split('/fhir')[1])).text()))
+  return byType(texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line)))
+}
+
+const ann = { reference: 'Patient/ann' }
+const bert = { reference: 'Patient/bert' }
+
+const put = async (server: TestClient, resource: Tree): Promise<void> =>
+  expect((await server.put(`/${resource.resourceType}/${resource.id}`, resource)).status).toBeLessThan(300)
+
+const observation = (id: string, more: Tree): Tree => ({ resourceType: 'Observation', id, status: 'final', code: { text: 'x' }, ...more })
+
+describe('a partner', () => {
+  it('exports only members of its Group and data about them', () =>
+    withMatch(async (exchange) => {
+      const { server } = exchange
+      await put(server, observation('with-bert', { subject: ann, performer: [bert], focus: [bert] }))
+      await put(server, observation('of-bert', { subject: bert, performer: [ann] }))
+      await put(server, { ...coverageOf('W-0009', 'Patient/bert'), id: 'of-bert', subscriber: ann })
+      const { Patient, Observation, Coverage } = await exportedBy(exchange)
+      expect([Patient, Observation, Coverage]).toEqual([['ann'], ['weight-ann', 'with-bert'], ['coverage-ann']])
+    }))
+})
