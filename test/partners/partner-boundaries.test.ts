@@ -48,4 +48,25 @@ describe('a partner', () => {
       const { Patient, Observation, Coverage } = await exportedBy(exchange)
       expect([Patient, Observation, Coverage]).toEqual([['ann'], ['weight-ann', 'with-bert'], ['coverage-ann']])
     }))
+
+  it.each([
+    ['Patient?_has:Claim:patient:status=active', 403],
+    ['Patient?_has:Consent:patient:status=active', 403],
+    ['Patient?_has:Group:member:code=x', 403],
+    ['ExplanationOfBenefit?claim:Claim.status=active', 403],
+    ['ExplanationOfBenefit?total-amount=gt100', 400],
+    ['Patient?_has:ExplanationOfBenefit:patient:total-amount=gt100', 400],
+    ['ExplanationOfBenefit?status=active', 202],
+  ])('filters an export by shown types and elements only: %s', (filter, status) =>
+    withMatch(async (exchange) => {
+      await put(exchange.server, {
+        ...{ resourceType: 'SearchParameter', id: 'total-amount', url: 'http://example.org/total-amount', name: 'TotalAmount' },
+        ...{ status: 'active', description: 'x', code: 'total-amount', base: ['ExplanationOfBenefit'], type: 'number' },
+        expression: 'ExplanationOfBenefit.total.amount.value',
+      })
+      expect((await exchange.server.get('/ExplanationOfBenefit?total-amount=gt1')).body.total).toBeGreaterThan(0)
+      const begun = await begin(exchange, `?_type=Patient,ExplanationOfBenefit&_typeFilter=${encodeURIComponent(filter)}`)
+      expect([begun.status, begun.text.includes('amount')]).toEqual([status, status === 400])
+    }),
+  )
 })

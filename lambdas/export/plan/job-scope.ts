@@ -8,7 +8,7 @@ import { judgeOf } from './job-access.ts'
 import { fieldsIn, isFieldOf } from './partial-evaluation.ts'
 import { lookupShareOf } from './patient-lookup-cost.ts'
 import { readPlan, storePlan } from './stored-plan.ts'
-import { resolveFilters } from './type-filters.ts'
+import { filterReadingOf, resolveFilters } from './type-filters.ts'
 
 export type JobScope = {
   /** References of the exported patients, such as `Patient/1`. Absent: all patients. */
@@ -48,7 +48,7 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Sto
     ...(members === undefined ? {} : { patients: members.patients }),
     ...(share === undefined ? {} : { share }),
     added: members?.added ?? [],
-    filters: await resolveFilters(parts.index, judge.reading, job),
+    filters: await resolveFilters(parts.index, filterReadingOf(judge.reading, job), job),
     ...(needsCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
     told: members?.passedOver ?? [],
   }

@@ -32,6 +32,16 @@ const PAGE = 10_000
 const MAX_IDS = 1_000_000
 
 /**
+ * Returns the context in which filters are read. Those of an export for a partner use no custom parameters, because one could find a resource
+ * by an amount that the view hides.
+ */
+export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext {
+  const { custom: _, ...builtIn } = reading
+  // guard: partner-filters-by-no-custom-parameter
+  return partner === undefined ? reading : builtIn
+}
+
+/**
  * Checks the filters of a kick-off. Throws FhirError 403 if the caller may search none of the types that a chain leads to, and 400 if a
  * filter is invalid.
  */

@@ -15,7 +15,7 @@ import type { PartnerExport } from '../../export/partner-export.ts'
 import { storeNamedPatients } from '../../export/plan/named-patients.ts'
 import { typeSettingsOf } from '../../export/plan/partner-types.ts'
 import { checkExportRequest } from '../../export/plan/request-check.ts'
-import { checkFilters } from '../../export/plan/type-filters.ts'
+import { checkFilters, filterReadingOf } from '../../export/plan/type-filters.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { forbidden } from '../forbidden.ts'
@@ -61,8 +61,9 @@ export async function kickOff(
   const sent = request.resource === undefined ? request.parameters : [...request.parameters, ...parseParametersBody(request.resource)]
   const { parameters = sent, access = request.access, ...kind } = parse?.(sent) ?? {}
   const settings = typeSettingsOf(exports.settings, kind)
-  const asked = checkExportRequest(exportRequestOf(request, parameters, level, clock.now()), level, lenient, settings)
-  checkFilters(asked.filters, searchAccessOf({ ...request, access }), request.reading)
+  const reading = filterReadingOf(request.reading, kind)
+  const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
+  checkFilters(asked.filters, searchAccessOf({ ...request, access }), reading)
   const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request) } : {}
   const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)
   await begin(exports, job, asked.patients, choices.maxRunningExports)

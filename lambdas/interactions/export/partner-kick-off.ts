@@ -2,9 +2,10 @@
  * Kick-off of an export for a partner: of the members in a Group, without what the law keeps from other organizations.
  * http://hl7.org/fhir/us/davinci-atr/OperationDefinition/davinci-data-export, http://hl7.org/fhir/us/davinci-pdex/
  */
-import { type Access, WHOLE_ACCESS } from '../../access/access.ts'
+import type { Access } from '../../access/access.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import { EXPORT_TYPE_PARAMETER, partnerExportOf } from '../../export/partner-export.ts'
+import { partnerExportAccess } from '../../export/plan/partner-types.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Interaction } from '../interaction.ts'
@@ -28,9 +29,9 @@ export const startPartnerExport =
 
 /** Returns the access of an export, or undefined for a client that may not start one. */
 function exportedBy(access: Access): Access | undefined {
-  if (access.partner !== undefined) return { ...WHOLE_ACCESS, isAdministrator: false, clauses: access.partner.exported }
+  if (access.partner !== undefined) return partnerExportAccess(access.partner.exported)
   // guard: partner-export-by-whole-access
-  return isWholeTenant(access, 'r') && isWholeTenant(access, 's') ? access : undefined
+  return isWholeTenant(access, 'r') && isWholeTenant(access, 's') ? partnerExportAccess(access.clauses) : undefined
 }
 
 const notPartner = () =>
