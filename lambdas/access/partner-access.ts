@@ -5,7 +5,7 @@
 import { type IdentifierText, identifierTextOf } from '../fhir/identifier-text.ts'
 import type { Partner } from '../ports/rows/clients.ts'
 import { type Access, type AccessClause, clausesFor } from './access.ts'
-import { PARTNER_MARK_SYSTEM } from './partner-mark.ts'
+import { PARTNER_MARK_SYSTEM, partnerMarkOf } from './partner-mark.ts'
 import type { Letter } from './scopes.ts'
 
 const GROUP_LETTERS: readonly Letter[] = ['r', 's']
@@ -30,7 +30,7 @@ export function partnerAccessOf(granted: Access, partner: Partner, client: strin
  */
 const ownGroupsOf = ({ identifiers }: Partner, client: string): string =>
   [
-    `identifier=${[{ system: PARTNER_MARK_SYSTEM, value: client }, ...identifiers].map(tokenOf).join(',')}`,
+    `identifier=${[{ system: PARTNER_MARK_SYSTEM, value: partnerMarkOf(client) }, ...identifiers].map(tokenOf).join(',')}`,
     `code:not=${encodeURIComponent(`${MATCH_RESULTS}|consentconstraint`)}`,
     `characteristic:not=${encodeURIComponent(`${ATTRIBUTIONS}|pdex-member`)}`,
   ].join('&')

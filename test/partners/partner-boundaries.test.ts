@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { ANN, byType, coverageOf, match, membersBundle, onlyGroup, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+import { ANN, BERT, byType, coverageOf, match, membersBundle, onlyGroup, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
 
 const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
@@ -39,6 +39,14 @@ const put = async (server: TestClient, resource: Tree): Promise<void> =>
 const observation = (id: string, more: Tree): Tree => ({ resourceType: 'Observation', id, status: 'final', code: { text: 'x' }, ...more })
 
 describe('a partner', () => {
+  it('sees only its own Groups if another id differs in case', () =>
+    withMatch(async ({ server, partner, group }) => {
+      const another = await partnerOf(server, 'payer', 'Payer')
+      expect([(await another.get('/Group')).body.total, (await another.get(`/Group/${group.id}`)).status]).toEqual([0, 404])
+      expect((await match(another, BERT)).status).toBe(200)
+      expect([(await onlyGroup(another)).id, (await onlyGroup(partner)).id]).toEqual([expect.not.stringMatching(group.id), group.id])
+    }))
+
   it('exports only members of its Group and data about them', () =>
     withMatch(async (exchange) => {
       const { server } = exchange

@@ -1,6 +1,6 @@
 /** Builds the Consent that is stored with a match. Later exports are judged by it. */
 import { createHash } from 'node:crypto'
-import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
+import { PARTNER_MARK_SYSTEM, partnerMarkOf } from '../../access/partner-mark.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -30,7 +30,7 @@ export function storedConsentOf(sent: Resource, owner: ConsentOwner): Resource {
     ...(meta?.profile === undefined ? {} : { meta: { profile: meta.profile } }),
     identifier: [
       ...itemsOf(identifier),
-      { system: PARTNER_MARK_SYSTEM, value: partner },
+      { system: PARTNER_MARK_SYSTEM, value: partnerMarkOf(partner) },
       { system: CONSENT_DIGEST_SYSTEM, value: digestOf(sent, owner) },
       ...(id === undefined ? [] : [{ system: SENT_ID_SYSTEM, value: id }]),
     ],

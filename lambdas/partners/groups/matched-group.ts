@@ -1,5 +1,5 @@
 /** Builds the Group of matched members. http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/pdex-member-match-group */
-import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
+import { PARTNER_MARK_SYSTEM, partnerMarkOf } from '../../access/partner-mark.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { MATCHED, MATCHED_COVERAGE, MATCHED_GROUP, MATCHED_PATIENT } from '../codes.ts'
@@ -44,7 +44,7 @@ export function matchedGroupOf({ members, partner, payer, now, bases }: MatchedG
     resourceType: 'Group',
     meta: { profile: [MATCHED_GROUP] },
     ...(contained.list.length === 0 ? {} : { contained: contained.list }),
-    identifier: [{ system: PARTNER_MARK_SYSTEM, value: partner.id }],
+    identifier: [{ system: PARTNER_MARK_SYSTEM, value: partnerMarkOf(partner.id) }],
     active: true,
     type: 'person',
     actual: true,
