@@ -87,6 +87,8 @@ async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client
     clientAuth: PROVED[client.authentication.kind],
     patientScopesWithoutContext: ports.choices.patientScopesWithoutContext,
     ...(patient === undefined ? {} : { patient }),
+    // guard: scheduled-export-of-partner
+    ...(client.partner === undefined ? {} : { partner: client.partner }),
   }
 }
 

@@ -104,6 +104,13 @@ beforeEach(() => {
 const FIRST = 'nightly-20310101T030000Z'
 
 describe('A schedule', () => {
+  it('exports only the Groups of a client that is a partner', async () => {
+    here.client = { ...ETL, partner: { kind: 'payer', identifiers: [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' }] } }
+    await here.call(3)
+    const [job] = await here.jobs()
+    expect(job?.access.clauses.map(({ type }) => type)).toEqual(['Group'])
+  })
+
   it('starts the export that its client would request, under a predictable name', async () => {
     await here.call(3)
     const [job, ...others] = await here.jobs()
