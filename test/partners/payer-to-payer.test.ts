@@ -55,6 +55,7 @@ describe('a payer that is a partner', () => {
       expect(body.parameter[0].valueIdentifier.value).toBe('member-ann')
       const group = await onlyGroup(partner)
       expect(group.member.map(({ entity }: Tree) => entity.reference)).toEqual(['Patient/ann'])
+      expect((await server.post('/Group/$validate', group)).body.issue.filter(({ severity }: Tree) => severity === 'error')).toEqual([])
       expectRecordWithoutAmounts(
         await exportOf(partner, `/Group/${group.id}/$davinci-data-export?exportType=${encodeURIComponent(EXPORT_TYPE)}`),
       )

@@ -14,7 +14,7 @@ export type MatchedMember = {
   readonly until: number
 }
 
-/** Organization that a Group names. `identifier`: the first of its identifiers. */
+/** Organization that a Group names. `name`: absent or empty: none. `identifier`: the first of its identifiers. */
 export type Party = { readonly name?: string; readonly identifier: PartyIdentifier }
 
 export type MatchedGroup = {
@@ -56,7 +56,10 @@ export function matchedGroupOf({ members, partner, payer, now, bases }: MatchedG
   }
 }
 
-const referenceTo = ({ name, identifier }: Party): Element => ({ identifier, ...(name === undefined ? {} : { display: name }) })
+const referenceTo = ({ name = '', identifier }: Party): Element => ({
+  identifier,
+  ...(name === '' ? {} : { display: name }),
+})
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
 
