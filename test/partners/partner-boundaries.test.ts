@@ -3,7 +3,19 @@ import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { ANN, BERT, byType, coverageOf, match, membersBundle, onlyGroup, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+import {
+  ANN,
+  BERT,
+  byType,
+  coverageOf,
+  match,
+  membersBundle,
+  OTHER,
+  onlyGroup,
+  PAYER_SETTINGS,
+  partnerOf,
+  provisionFor,
+} from './payer-exchange.ts'
 
 const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
@@ -56,6 +68,19 @@ describe('a partner', () => {
       const { Patient, Observation, Coverage } = await exportedBy(exchange)
       expect([Patient, Observation, Coverage]).toEqual([['ann'], ['weight-ann', 'with-bert'], ['coverage-ann']])
     }))
+
+  it.each([
+    ['inactive', { status: 'inactive' }],
+    ['ended', { provision: { ...provisionFor(OTHER), period: { end: '2026-01-02' } } }],
+  ])('matches no member by an earlier Consent that is %s', (_, change) =>
+    withMatch(async ({ server, partner }) => {
+      const { resource } = (await server.get('/Consent?patient=ann')).body.entry[0]
+      await put(server, { ...resource, ...change })
+      const [revoked, stranger] = [await match(partner, ANN), await match(partner, { ...ANN, given: 'Bob' })]
+      expect([revoked.status, revoked.body]).toEqual([422, stranger.body])
+      await onlyGroup(partner)
+    }),
+  )
 
   it.each([
     ['Patient?_has:Claim:patient:status=active', 403],

@@ -15,7 +15,9 @@ import { matchedGroupOf } from '../../partners/groups/matched-group.ts'
 import { findMember } from '../../partners/match/find-member.ts'
 import { consentNotComplied, memberAnswerOf, noMemberMatched } from '../../partners/match/match-answer.ts'
 import { type MemberInput, memberInputOf } from '../../partners/match/member-input.ts'
+import { type MemberData, readCurrent } from '../../partners/member-data.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import { forbidden } from '../forbidden.ts'
 import type { FhirRequest, Interaction, WrittenVersion } from '../interaction.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
@@ -37,7 +39,7 @@ const LONGEST_PERIOD = 366 * 24 * 60 * 60 * 1_000
 
 /**
  * Returns 200 with the identifier and the id of the member. Throws FhirError 422 if no member, several, or one who denied is found, and 403 for
- * a client that is no payer.
+ * a client that is no payer. A Consent that was stored by an earlier match counts as it is now: the member may have ended it.
  */
 export const memberMatch =
   (ports: MemberMatchPorts): Interaction =>
@@ -47,11 +49,23 @@ export const memberMatch =
     const partner = partnerOf(request)
     const input = await memberInputOf(request.resource, { needsConsent: true, structureIssuesOf })
     const now = ports.clock.now()
-    const until = permittedUntil(ports.choices, request, input, partner, now)
-    const patient = await memberOf(ports, request, input, now)
-    const answer = memberAnswerOf(patient)
     const { reading } = request
     const { consent, coverage, patient: sent } = input
+    const permittedUntil = (each: Resource): number | undefined => permissionOf(each, ports.choices, reading, partner, now)
+    // It is judged before the match, so that a wrong one reveals nothing of members.
+    const asked = permittedUntil(consent!.resource)
+    // guard: match-needs-consent
+    if (asked === undefined) throw consentNotComplied()
+    const data = { tenant: request.tenant, reading, index: ports.latest(), heads: ports.heads }
+    const patient = await memberOf(data, input, now)
+    const answer = memberAnswerOf(patient)
+    const owner = { partner: request.client, patient: patient.id!, sentPatient: sent.resource, bases: reading }
+    const own = storedConsentOf(consent!.resource, owner)
+    const [kept] = await readCurrent(data, 'Consent', [storedConsentIdOf(own)])
+    const left = kept === undefined ? asked : permittedUntil(kept)
+    // guard: revoked-consent-permits-nothing
+    if (left === undefined) throw noMemberMatched()
+    const until = Math.min(asked, left)
     const sentPair = { patient: sent.resource, coverage: coverage.resource }
     const [payer] = ports.choices.payer
     const [identifier] = partner.identifiers ?? recipientsOf(consent!.resource)
@@ -60,8 +74,7 @@ export const memberMatch =
       partner: { id: request.client, identifier: identifier! },
       payer: { name: ports.choices.organizationName, identifier: payer! },
     })
-    const owner = { partner: request.client, patient: patient.id!, sentPatient: sent.resource, bases: reading }
-    const written = await store(ports, request, group, storedConsentOf(consent!.resource, owner))
+    const written = await store(ports, request, group, own)
     return { status: 200, body: answer, about: [`Patient/${patient.id}`], written }
   }
 
@@ -78,29 +91,21 @@ function partnerOf({ access }: FhirRequest): Requester {
   )
 }
 
-/** Returns until when the Consent permits the disclosure. It is judged before the match, so that a wrong one reveals nothing of members. */
-function permittedUntil(
+/** Returns until when the Consent permits the disclosure, or undefined if it does not. */
+function permissionOf(
+  consent: Resource,
   { payer, sensitiveLabels }: MatchChoices,
-  { reading }: FhirRequest,
-  { consent }: MemberInput,
+  { timeZone }: SearchContext,
   { identifiers }: Requester,
   now: number,
-): number {
-  const recipient = identifiers ?? recipientsOf(consent!.resource)
-  const zone = reading.timeZone === undefined ? {} : { timeZone: reading.timeZone }
-  const verdict = judgePayerConsent(consent!.resource, { now, ...zone, recipient, payer, sensitiveLabels })
-  // guard: match-needs-consent
-  if (!verdict.isCompliedWith) throw consentNotComplied()
-  return Math.min(verdict.until ?? Number.POSITIVE_INFINITY, now + LONGEST_PERIOD)
+): number | undefined {
+  const recipient = identifiers ?? recipientsOf(consent)
+  const zone = timeZone === undefined ? {} : { timeZone }
+  const verdict = judgePayerConsent(consent, { now, ...zone, recipient, payer, sensitiveLabels })
+  return verdict.isCompliedWith ? Math.min(verdict.until ?? Number.POSITIVE_INFINITY, now + LONGEST_PERIOD) : undefined
 }
 
-async function memberOf(
-  ports: MemberMatchPorts,
-  { tenant, reading }: FhirRequest,
-  { person }: MemberInput,
-  now: number,
-): Promise<Resource> {
-  const data = { tenant, reading, index: ports.latest(), heads: ports.heads }
+async function memberOf(data: MemberData, { person }: MemberInput, now: number): Promise<Resource> {
   const found = await findMember(data, person)
   // guard: denial-of-member-counts
   if (found.kind !== 'match' || (await deniesPayers(data, found.patient.id!, now))) throw noMemberMatched()
