@@ -69,6 +69,22 @@ describe('a partner', () => {
       expect([Patient, Observation, Coverage]).toEqual([['ann'], ['weight-ann', 'with-bert'], ['coverage-ann']])
     }))
 
+  it('gets Groups with its mark from the server only', () =>
+    withMatch(async ({ server, partner, group }) => {
+      const secret = await server.register('app', { scopes: ['system/Group.cruds'] })
+      const { body } = await server.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: secret })
+      const app = server.as(body.access_token)
+      const member = [{ entity: bert }]
+      const { contained: _, ...forged } = { ...group, id: 'forged', member }
+      const statuses = [
+        await app.put('/Group/forged', forged),
+        await app.put(`/Group/${group.id}`, { ...forged, id: group.id, identifier: undefined }),
+        await app.delete(`/Group/${group.id}`),
+        await app.put('/Group/other', { ...forged, id: 'other', identifier: undefined }),
+      ].map(({ status }) => status)
+      expect([statuses, (await onlyGroup(partner)).meta.versionId]).toEqual([[403, 403, 403, 201], '1'])
+    }))
+
   it.each([
     ['inactive', { status: 'inactive' }],
     ['ended', { provision: { ...provisionFor(OTHER), period: { end: '2026-01-02' } } }],

@@ -3,6 +3,7 @@
  * version.
  */
 import { type Judge, maySee, mayWrite } from '../../access/judge.ts'
+import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
 import type { DamagedVersion, Identifier, ResourceVersion, Write } from '../../ports/store/resource-store.ts'
@@ -43,7 +44,7 @@ async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): 
   const judge = judgeOf(request, ports)
   // Judge a damaged version without compartments, because they are unknown.
   const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
-  if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
+  if (!isMarked(judged) && (await mayWrite(judge, LETTERS[request.interaction]!, judged))) return head
   // guard: patch-needs-read-access
   if (request.interaction === 'patch' && !(await maySee(judge, 'r', judged))) return undefined
   throw notYours(head)
@@ -57,8 +58,17 @@ export const authorizeWrite = (request: FhirRequest, write: Write, ports: JudgeP
 
 async function judgedWrite(request: FhirRequest, write: Write, ports: JudgePorts): Promise<void> {
   const version = { ...write, versionId: write.expected + 1 }
+  // guard: group-of-partner-is-not-written
+  if (isMarked(version)) throw notYours(write)
   if (!(await mayWrite(judgeOf(request, ports), LETTERS[request.interaction]!, version))) throw notYours(write)
 }
+
+/**
+ * Whether the version is a Group that names a partner by its mark. The partner may export its members, so only the server, and callers that may
+ * write everything, write it.
+ */
+const isMarked = ({ type, body }: Pick<ResourceVersion, 'type' | 'body'>): boolean =>
+  type === 'Group' && Buffer.from(body).toString('latin1').toLowerCase().includes(PARTNER_MARK_SYSTEM)
 
 const notYours = ({ type, id }: { readonly type: string; readonly id: string }): Error =>
   forbidden(`The scopes of this request do not allow to write ${type}/${id} as it is, or as it would be`)
