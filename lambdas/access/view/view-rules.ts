@@ -72,6 +72,9 @@ const RULES: readonly ViewRule[] = [
   },
 ]
 
+/** Rule for a resource contained in one with a rule, if its own type has none: only money is removed. */
+export const INNER_RULE: ViewRule = { types: [], removed: [] }
+
 const BY_TYPE: ReadonlyMap<string, readonly ViewRule[]> = new Map(
   RULES.flatMap(({ types }) => types).map((type) => [type, RULES.filter(({ types }) => types.includes(type))]),
 )

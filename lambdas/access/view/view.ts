@@ -8,7 +8,7 @@ import { basisOf } from './basis-profiles.ts'
 import { type Change, changedMembers, DESCEND } from './changed-tree.ts'
 import { withoutLostReferences } from './contained-references.ts'
 import { isMoney } from './money.ts'
-import { ruleFor, rulesFor, type View, type ViewRule } from './view-rules.ts'
+import { INNER_RULE, ruleFor, rulesFor, type View, type ViewRule } from './view-rules.ts'
 
 /** `isLoaded`: whether a profile is loaded, named with its version if the resource names one. */
 export type ViewOptions = { readonly isLoaded: (canonical: string) => boolean }
@@ -38,14 +38,15 @@ export function mayChange(type: string, body: Buffer, view: View): boolean {
 
 const RESOURCE_TYPE = Buffer.from('resourceType"')
 
-/** Returns the shown parts of a resource, which may be inside another one. */
-function partsOf(resource: Resource, view: View, options: ViewOptions): Resource | undefined {
+/** Returns the shown parts of a resource, which may be inside another one. `otherwise`: rule for a type without one. */
+function partsOf(resource: Resource, view: View, options: ViewOptions, otherwise?: ViewRule): Resource | undefined {
   if (!isResource(resource)) return undefined
-  const rule = ruleFor(resource.resourceType, resource.use, view)
+  const rule = ruleFor(resource.resourceType, resource.use, view) ?? otherwise
   // guard: view-hides-types
   if (rule?.isHidden) return undefined
+  // guard: contained-resource-shows-no-money
   const inner = (value: Resource, name: string): Resource | undefined =>
-    name === 'contained' ? partsOf(value, view, options) : viewOf(value, view, options)
+    name === 'contained' ? partsOf(value, view, options, rule && INNER_RULE) : viewOf(value, view, options)
   const below = belowOf(rule, inner)
   const parts = changedMembers(resource, rootOf(rule, below, options), below)
   if (parts === undefined || parts === resource) return parts as Resource | undefined
@@ -100,7 +101,11 @@ const hasMoney = (element: Element): boolean => Object.entries(element).some(([n
  * unexpected place is removed too. Paths of one name count at the root only.
  */
 const namesBelow = ({ removed }: ViewRule): ReadonlySet<string> =>
-  new Set([...removed.filter((path) => path.includes('.')).map((path) => path.slice(path.lastIndexOf('.') + 1)), 'amount'])
+  new Set(
+    removed.length === 0
+      ? []
+      : [...removed.filter((path) => path.includes('.')).map((path) => path.slice(path.lastIndexOf('.') + 1)), 'amount'],
+  )
 
 const isState = (adjudication: unknown, states: ReadonlySet<string>): boolean =>
   isElement(adjudication) && codingsOf(adjudication.category).some(({ system, code }) => states.has(`${system}|${code}`))

@@ -228,6 +228,18 @@ describe('A view', () => {
     expect(paths).not.toContain('item.quantity')
   })
 
+  it('removes money from contained resources of any type, and keeps their other amounts', () => {
+    const basic = { resourceType: 'Basic', id: 'b', extension: [{ url: 'u', valueMoney: usd(5) }], code: { text: 'kept' } }
+    const drug = { resourceType: 'Medication', id: 'm', amount: { numerator: { value: 7, unit: 'mg' } } }
+    const paid = { resourceType: 'Observation', id: 'o', valueQuantity: { value: 9, unit: 'USD' } }
+    const supportingInfo = ['#b', '#m', '#o'].map((reference) => ({ valueReference: { reference } }))
+    expect(seen(eob({ contained: [basic, drug, paid], supportingInfo }))?.contained).toEqual([
+      { resourceType: 'Basic', id: 'b', code: { text: 'kept' } },
+      drug,
+      { resourceType: 'Observation', id: 'o' },
+    ])
+  })
+
   it('removes each marked amount of a generated claim and nothing else', () => {
     const random = createPrintedRandom('claims with marked amounts')
     for (let n = 0; n < caseCountOf(50, 1_000); n++) {
