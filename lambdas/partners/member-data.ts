@@ -20,6 +20,9 @@ export type MemberData = {
   readonly heads: ResourceReader['heads']
 }
 
+/** Maximum links from a replaced Patient to its successor. */
+export const MAX_LINKS = 3
+
 /** Resources that a search found, in their current versions. `more`: the search has more matches than the limit. */
 export type FoundResources = { readonly resources: readonly Resource[]; readonly more: boolean }
 

@@ -4,21 +4,27 @@ import type { Element, Resource } from '../../fhir/resource.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { CONSENT_PURPOSES, OPT_OUT_GROUP, OPT_OUT_SCOPES } from '../codes.ts'
 import { codesOf, covers, itemsOf, referenceOf } from '../elements.ts'
-import { findCurrent, type MemberData } from '../member-data.ts'
+import { findCurrent, MAX_LINKS, type MemberData } from '../member-data.ts'
 
 /** Maximum active Consents of a member, and maximum opt-out Groups of a member. A member with more counts as denying. */
 const MAX_CONSENTS = 500
 const MAX_GROUPS = 50
+/** Maximum records with links to a Patient. A member with more counts as denying. */
+const MAX_FORMER = 50
 
 /** Scopes of opt-out Groups that concern no other payer. */
 const SCOPES_OF_PROVIDERS: readonly string[] = ['provider-specific', 'provider-category']
 
 /**
  * Whether the member denies that data goes to other payers: by an active Consent, or as a member of an opt-out Group. One denial outweighs
- * every permission. `patient`: id of the Patient. `now`: in milliseconds since 1970.
+ * every permission. Denials in records that the Patient replaced count too. `patient`: id of the Patient. `now`: in milliseconds since 1970.
  */
 export async function deniesPayers(data: MemberData, patient: string, now: number): Promise<boolean> {
-  const reference = `Patient/${patient}`
+  const former = await formerIdsOf(data, patient)
+  // guard: unread-former-records-count-as-denials
+  if (former === undefined) return true
+  const ids = [patient, ...former]
+  const reference = ids.map((id) => `Patient/${id}`).join(',')
   const ofMember: ParameterPairs = [
     ['patient', reference],
     ['status', 'active'],
@@ -37,8 +43,29 @@ export async function deniesPayers(data: MemberData, patient: string, now: numbe
   const isNow = (period: unknown): boolean => covers(period, now, timeZone)
   return (
     consents.resources.some((consent) => isDenialToPayers(consent, isNow)) ||
-    groups.resources.some((group) => isOptOutOfPayers(group, isNow) && isMemberOf(group, patient, data, isNow))
+    groups.resources.some((group) => isOptOutOfPayers(group, isNow) && ids.some((id) => isMemberOf(group, id, data, isNow)))
   )
+}
+
+/**
+ * Returns the ids of the records that lead to this one by `replaced-by`, in as many steps as a match follows, or undefined if they are more than
+ * are read.
+ */
+async function formerIdsOf(data: MemberData, patient: string): Promise<readonly string[] | undefined> {
+  const found = new Set<string>()
+  let next = [patient]
+  for (let links = 0; next.length > 0 && links < MAX_LINKS; links++) {
+    const names = next.map((id) => `Patient/${id}`)
+    const { resources, more } = await findCurrent(data, 'Patient', [['link', names.join(',')]], MAX_FORMER)
+    if (more) return undefined
+    const isFormer = ({ link }: Resource): boolean =>
+      itemsOf(link).some(
+        ({ type, other }) => type === 'replaced-by' && names.includes(toLocalReference(referenceOf(other) ?? '', data.reading) ?? ''),
+      )
+    next = resources.filter(isFormer).flatMap(({ id }) => (id === undefined || id === patient || found.has(id) ? [] : [id]))
+    for (const id of next) found.add(id)
+  }
+  return [...found]
 }
 
 type IsNow = (period: unknown) => boolean

@@ -2,7 +2,7 @@
 import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { itemsOf, type PartyIdentifier, referenceOf } from '../elements.ts'
-import { escapeValue, type FoundResources, findCurrent, type MemberData, readCurrent } from '../member-data.ts'
+import { escapeValue, type FoundResources, findCurrent, MAX_LINKS, type MemberData, readCurrent } from '../member-data.ts'
 import { type Candidate, cardOf, cardOfPatient, type FoundCard, isMember, type SentPerson } from './match-rules.ts'
 
 /** Outcome of a match. `several`: ids of the Patients, for the operator. A partner receives the same response for `none` and `several`. */
@@ -15,8 +15,6 @@ export type MemberMatch =
 const MAX_CANDIDATES = 50
 /** Maximum Coverages with one card. A card with more names no member. A member may have a Coverage with the same card for each year. */
 const MAX_COVERAGES = 500
-/** Maximum links from a replaced Patient to its successor. */
-const MAX_LINKS = 3
 
 const NONE: MemberMatch = { kind: 'none' }
 

@@ -41,6 +41,22 @@ describe('a member denies', () => {
     ['an opt-out without a scope', optOut(undefined)],
   ])('with %s', async (_, ...stored) => expect(await denies(...stored)).toBe(true))
 
+  it('with a denial or opt-out in a record that was replaced', async () => {
+    const replaced = (id: string, by: string): Tree => ({
+      resourceType: 'Patient',
+      id,
+      link: [{ type: 'replaced-by', other: referenceTo(`Patient/${by}`) }],
+    })
+    const records = [{ resourceType: 'Patient', id: '1' }, replaced('2', '1'), replaced('3', '2')]
+    expect(await denies(...records, denial({ patient: referenceTo('Patient/3') }))).toBe(true)
+    expect(await denies(...records, optOut('global', {}, { entity: referenceTo('Patient/2') }))).toBe(true)
+  })
+
+  it('with more replaced records than are read', async () => {
+    const link = [{ type: 'replaced-by', other: referenceTo('Patient/1') }]
+    expect(await denies(...Array.from({ length: 51 }, (_, i) => ({ resourceType: 'Patient', id: `r${i}`, link })))).toBe(true)
+  })
+
   it('with more Consents than are read', async () => {
     expect(await denies(...Array.from({ length: 501 }, (_, i) => denial({ id: `c${i}` }, { type: 'permit' })))).toBe(true)
   })
@@ -52,6 +68,11 @@ describe('a member does not deny', () => {
     ['a permission', denial({}, { type: 'permit' })],
     ['an inactive denial', denial({ status: 'inactive' })],
     ['a denial of another member', denial({ patient: referenceTo('Patient/2') })],
+    [
+      'a denial in a record of a relative',
+      { resourceType: 'Patient', id: '2', link: [{ type: 'seealso', other: referenceTo('Patient/1') }] },
+      denial({ patient: referenceTo('Patient/2') }),
+    ],
     ['a denial to providers, as in the example of PDex', matchExample('no-consent-1')],
     ['a denial that ended', denial({}, { period: { end: '2026-01-14' } })],
     ['a denial that begins later', denial({}, { period: { start: '2026-01-16' } })],
