@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { changeValue } from '../../ports/rows/change.ts'
 import { type Client, type Clients, isClientId } from '../../ports/rows/clients.ts'
+import { readClient, writeClient } from '../../ports/rows/stored-client.ts'
 import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
@@ -17,6 +18,8 @@ export type RegisteredParts<Entry> = {
   readonly kind: 'client' | 'user'
   readonly isName: (text: string) => boolean
   readonly nameOf: (entry: Entry) => string
+  readonly read: (json: string) => Entry
+  readonly write: (entry: Entry) => string
 }
 
 class SqliteRegistered<Entry> {
@@ -36,11 +39,11 @@ class SqliteRegistered<Entry> {
 
   async get(name: string): Promise<Entry | undefined> {
     const row = this.#parts.isName(name) ? this.#find(name) : undefined
-    return row && JSON.parse(row.json)
+    return row && this.#parts.read(row.json)
   }
 
   async list(): Promise<readonly Entry[]> {
-    return runRead(this.#db, () => this.#all.all() as unknown as readonly Row[]).map(({ json }) => JSON.parse(json))
+    return runRead(this.#db, () => this.#all.all() as unknown as readonly Row[]).map(({ json }) => this.#parts.read(json))
   }
 
   async change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
@@ -49,7 +52,7 @@ class SqliteRegistered<Entry> {
     const registered = {
       read: async () => {
         const row = this.#find(name)
-        return { number: row?.number, value: row && (JSON.parse(row.json) as Entry) }
+        return { number: row?.number, value: row && this.#parts.read(row.json) }
       },
       write: (entry: Entry | undefined, { number }: { readonly number: number | undefined }) => this.#replace(name, number, entry),
       async pause(attempt: number) {
@@ -71,11 +74,11 @@ class SqliteRegistered<Entry> {
     if (number === undefined)
       return this.#writer.make(`INSERT INTO ${kind} (name, number, json) VALUES (:name, :next, :json) ON CONFLICT DO NOTHING`, {
         name,
-        json: JSON.stringify(entry),
+        json: this.#parts.write(entry!),
       })
     const where = 'WHERE name = :name AND number = :number'
     if (entry === undefined) return this.#writer.make(`DELETE FROM ${kind} ${where}`, { name, number })
-    return this.#writer.make(`UPDATE ${kind} SET number = :next, json = :json ${where}`, { name, number, json: JSON.stringify(entry) })
+    return this.#writer.make(`UPDATE ${kind} SET number = :next, json = :json ${where}`, { name, number, json: this.#parts.write(entry) })
   }
 
   #find(name: string): Row | undefined {
@@ -85,12 +88,12 @@ class SqliteRegistered<Entry> {
 
 export class SqliteClients extends SqliteRegistered<Client> implements Clients {
   constructor(db: DatabaseSync, writer: GrantsWriter) {
-    super(db, writer, { kind: 'client', isName: isClientId, nameOf: ({ id }) => id })
+    super(db, writer, { kind: 'client', isName: isClientId, nameOf: ({ id }) => id, read: readClient, write: writeClient })
   }
 }
 
 export class SqliteUsers extends SqliteRegistered<User> implements Users {
   constructor(db: DatabaseSync, writer: GrantsWriter) {
-    super(db, writer, { kind: 'user', isName: isUserName, nameOf: ({ name }) => name })
+    super(db, writer, { kind: 'user', isName: isUserName, nameOf: ({ name }) => name, read: JSON.parse, write: JSON.stringify })
   }
 }
