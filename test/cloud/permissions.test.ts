@@ -133,7 +133,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],
       [
         'reading packages',
-        others('validate', 'apply-fhirpath', 'capabilities', 'create', 'update', 'patch', 'delete', 'bundle'),
+        others('validate', 'apply-fhirpath', 'capabilities', 'create', 'update', 'patch', 'delete', 'bundle', 'member-match'),
         { action: 's3:GetObject', resource: `${ARNS.DataBucket}/packages/index.json` },
       ],
       ['deleting a table', all, { action: 'dynamodb:DeleteTable', resource: ARNS.ResourceTable }],
