@@ -1,7 +1,8 @@
 /** Judges the Consent that another payer sends. https://hl7.org/fhir/us/davinci-hrex/StructureDefinition-hrex-consent.html */
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
-import { DISCLOSE, INFORMATION_DISCLOSURE, PATIENT_PRIVACY, RECIPIENT, REGULAR_POLICY, SENSITIVE_POLICY, SOURCE } from '../codes.ts'
-import { type Code, covers, endOf, hasCode, haveCode, identifierOf, itemsOf, type PartyIdentifier } from '../elements.ts'
+import { DISCLOSE, INFORMATION_DISCLOSURE, PATIENT_PRIVACY, REGULAR_POLICY, SENSITIVE_POLICY, SOURCE } from '../codes.ts'
+import { covers, endOf, hasCode, haveCode, itemsOf, type PartyIdentifier } from '../elements.ts'
+import { actorsOf, recipientsOf } from './actors.ts'
 
 /**
  * Labels of sensitive data, as `system|code` of `meta.security`. `unknown`: the payer has not decided what is sensitive. `none`: it stores
@@ -48,8 +49,8 @@ const RULES: readonly (readonly [fault: ConsentFault, holds: (parts: Provision, 
   ['category', ({ consent }) => haveCode(consent.category, INFORMATION_DISCLOSURE)],
   ['provision-type', ({ provision }) => provision.type === 'permit'],
   ['period', ({ provision: { period } }, { now, timeZone }) => period !== undefined && covers(period, now, timeZone)],
-  ['recipient', ({ provision }, { recipient }) => hasActor(provision, RECIPIENT, recipient)],
-  ['source', ({ provision }, { payer }) => hasActor(provision, SOURCE, payer)],
+  ['recipient', ({ consent }, { recipient }) => isAmong(recipientsOf(consent), recipient)],
+  ['source', ({ consent }, { payer }) => isAmong(actorsOf(consent, SOURCE), payer)],
   ['policy', ({ consent }) => policiesOf(consent).length === 1],
   ['narrower-provision', ({ consent, provision }) => !isNarrower(consent, provision)],
   ['sensitive-labels', ({ consent }, { sensitiveLabels }) => isSensitivePermitted(consent) || sensitiveLabels !== 'unknown'],
@@ -67,12 +68,9 @@ export function judgePayerConsent(consent: Resource, context: ConsentContext): C
   return { isCompliedWith: true, excluded, ...(until === undefined ? {} : { until }) }
 }
 
-/** Whether an actor with this role has one of the identifiers. A Reference without an identifier is not followed. */
-const hasActor = (provision: Element, role: Code, identifiers: readonly PartyIdentifier[]): boolean =>
-  itemsOf(provision.actor)
-    .filter((actor) => hasCode(actor.role, role))
-    .flatMap(({ reference }) => (isElement(reference) && isElement(reference.identifier) ? identifierOf(reference.identifier) : []))
-    .some((actor) => identifiers.some((own) => own.value === actor.value && (own.system === undefined || own.system === actor.system)))
+/** Whether one of the actors has one of the identifiers. */
+const isAmong = (actors: readonly PartyIdentifier[], identifiers: readonly PartyIdentifier[]): boolean =>
+  actors.some((actor) => identifiers.some((own) => own.value === actor.value && (own.system === undefined || own.system === actor.system)))
 
 const policiesOf = ({ policy }: Resource): readonly unknown[] => [
   ...new Set(
