@@ -4,7 +4,7 @@
  * https://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
 import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
-import { isElement } from '../../fhir/resource.ts'
+import { isElement, type Resource } from '../../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { toResourceKey } from '../versions/resource-key.ts'
 import { resourceOf } from '../versions/version-body.ts'
@@ -46,15 +46,21 @@ export function isOwnedByPatients(
 
 const PATIENT = 'Patient/'
 
+/** Returns the resource, or for a deletion the one before it. Returns undefined if there is none. */
+async function contentOf({ before }: OwnershipContext, version: ResourceVersion): Promise<Resource | undefined> {
+  const content = version.deleted ? await before(version) : version
+  return content === undefined || content.body.length === 0 ? undefined : resourceOf(content)
+}
+
 /** Whether the version is about one of the patients, or about no Patient. R4 names the element differently by type. */
 async function isAboutThem(
   context: OwnershipContext,
   version: ResourceVersion,
   isExportPatient: (name: string) => boolean,
 ): Promise<boolean> {
-  const content = version.deleted ? await context.before(version) : version
-  if (content === undefined || content.body.length === 0) return false
-  const { patient, subject, beneficiary } = resourceOf(content)
+  const resource = await contentOf(context, version)
+  if (resource === undefined) return false
+  const { patient, subject, beneficiary } = resource
   const about = namesIn([patient, subject, beneficiary], context).filter((name) => name.startsWith(PATIENT))
   return about.length === 0 || about.some(isExportPatient)
 }
@@ -68,9 +74,9 @@ async function ownsByReferences(
   version: ResourceVersion,
   isExportPatient: (name: string) => boolean,
 ): Promise<boolean> {
-  const content = version.deleted ? await context.before(version) : version
-  if (content === undefined || content.body.length === 0) return false
-  const { patient, target } = resourceOf(content)
+  const resource = await contentOf(context, version)
+  if (resource === undefined) return false
+  const { patient, target } = resource
   if (version.type === 'Device') return namesIn([patient], context).some(isExportPatient)
   const names = namesIn(Array.isArray(target) ? target : [], context).filter((name) => decidesOwnership(context, name))
   const targets = names.length === 0 ? [] : await context.asOf(names.map((name) => toResourceKey(version.tenant, name)))
