@@ -12,11 +12,8 @@ export type PartnerExport = { readonly type: string; readonly view: View }
 
 export const EXPORT_TYPE_PARAMETER = 'exportType'
 
-/** Kind of partner by export type. */
+/** Kind of partner by export type. The first type of a kind is the one of a request that names none. */
 const EXPORT_TYPES: Readonly<Record<string, View>> = { 'hl7.fhir.us.davinci-pdex#payertopayer': 'payer' }
-
-/** Export type of each kind of partner if the request names none. Absent: no export type is for the kind. */
-const DEFAULT_TYPES: Readonly<Partial<Record<PartnerKind, string>>> = { payer: 'hl7.fhir.us.davinci-pdex#payertopayer' }
 
 /**
  * Returns the export that the parameters request. `kind`: kind of the caller; undefined for a client of the payer itself, which must name the
@@ -25,7 +22,7 @@ const DEFAULT_TYPES: Readonly<Partial<Record<PartnerKind, string>>> = { payer: '
 export function partnerExportOf(parameters: ParameterPairs, kind: PartnerKind | undefined): PartnerExport {
   const [asked, second] = parameters.flatMap(([name, value]) => (name === EXPORT_TYPE_PARAMETER ? [value] : []))
   if (second !== undefined) throw fhirError(400, 'duplicate', 'exportType is given twice')
-  const type = asked ?? (kind && DEFAULT_TYPES[kind])
+  const type = asked ?? Object.keys(EXPORT_TYPES).find((each) => EXPORT_TYPES[each] === kind)
   if (type === undefined) throw invalidType('exportType is missing')
   const view = Object.hasOwn(EXPORT_TYPES, type) ? EXPORT_TYPES[type] : undefined
   if (view === undefined) throw invalidType(`exportType is ${JSON.stringify(type.slice(0, 100))}`)
