@@ -32,30 +32,25 @@ const MAX_SKEW_MS = 5_000
 const S3_STEP_MS = 1_000
 
 /** Writes a backup of the stage, while its functions may go on writing. */
-export async function backupStage(
+export const backupStage = (
   table: StageTable,
   store: BackupStore,
   onProgress: NonNullable<BackupOptions['onProgress']>,
-): Promise<Manifest> {
-  const { origin, close } = openStage(table)
-  try {
-    return await writeBackup({ origin, store, onProgress })
-  } finally {
-    close()
-  }
-}
+): Promise<Manifest> => withStage(table, ({ origin }) => writeBackup({ origin, store, onProgress }))
 
 /** Adds the resources of a backup to the stage. */
-export async function restoreStage(
+export const restoreStage = (
   table: StageTable,
   store: BackupStore,
   onProgress: NonNullable<RestoreOptions['onProgress']>,
-): Promise<Manifest> {
-  const { target, close } = openStage(table)
+): Promise<Manifest> => withStage(table, ({ target }) => restoreBackup({ ...target, store, onProgress }))
+
+async function withStage<Result>(table: StageTable, work: (stage: Stage) => Promise<Result>): Promise<Result> {
+  const stage = openStage(table)
   try {
-    return await restoreBackup({ ...target, store, onProgress })
+    return await work(stage)
   } finally {
-    close()
+    stage.close()
   }
 }
 
