@@ -7,7 +7,7 @@ import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { PartnerKind } from '../ports/rows/clients.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 
-/** Export for a partner. `type`: its export type. `view`: what is left of the resources in its files. */
+/** Export for a partner. `type`: its export type. `view`: view that its files show of the resources. */
 export type PartnerExport = { readonly type: string; readonly view: View }
 
 export const EXPORT_TYPE_PARAMETER = 'exportType'

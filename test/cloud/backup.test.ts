@@ -82,7 +82,7 @@ runOnCloud('Restored resources of a stage', { here: true, settings: OPEN_ACCESS 
       await fhir('backup', 's3://searched/there', '--data', laptop)
       await fhir('restore', 's3://searched/there', '--stage', 'local')
       const total = async (query: string): Promise<number> => (await get(`/${query}&_summary=count`)).body.total
-      // Of 100 numbers 34 are multiples of 3, of which four belong to the other tenant. Every eighth is deleted.
+      // 34 of the 100 numbers are multiples of 3. Four of these belong to the other tenant. Every eighth resource is deleted.
       for (let i = 0; i < 300 && (await total('Patient?_id:missing=false')) !== 26; i++) await wait(100)
       expect([await total('Patient?_id:missing=false'), await total('Patient?identifier=urn:number%7C3')]).toEqual([26, 1])
       const { status, body } = await put('/Patient/r12', patient('r12', { active: true }))

@@ -1,4 +1,4 @@
-/** What lambdas/ports/rows/shared-rows.ts promises, as tests: every adapter runs this suite. */
+/** Contract of lambdas/ports/rows/shared-rows.ts. Every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
 import { MAX_WRITTEN_ROWS, type RowName, type SharedRows } from '../../lambdas/ports/rows/shared-rows.ts'
 

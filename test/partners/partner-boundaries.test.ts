@@ -1,4 +1,4 @@
-/** What a partner gets beyond the members that it matched: nothing. */
+/** A partner gets no data beyond that of the members that it matched. */
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'

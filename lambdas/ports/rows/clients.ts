@@ -46,7 +46,7 @@ export type Client = {
   readonly isExplorer?: true
 }
 
-/** Kind of organization that a partner client belongs to. Law and guides give each other data. */
+/** Kind of organization that a partner client belongs to. Each kind may receive other data. */
 export type PartnerKind = 'payer' | 'provider'
 
 /**

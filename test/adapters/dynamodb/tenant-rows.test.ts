@@ -1,4 +1,4 @@
-/** What the index state of many tenants costs, by the items that are read and written. */
+/** Reads and writes that the index state of many tenants costs. */
 import { expect, it } from '@jest/globals'
 import { DynamoDbSharedRows } from '../../../lambdas/adapters/dynamodb/rows/shared-rows.ts'
 import { DynamoDbSharedRowsReader } from '../../../lambdas/adapters/dynamodb/rows/shared-rows-reader.ts'

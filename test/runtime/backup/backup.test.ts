@@ -80,7 +80,7 @@ describe('A backup of all versions', () => {
     expect(await versionsIn(target)).toEqual(await versionsIn(source))
     expect(manifest.objects.length).toBeGreaterThan(10)
     expect(manifest.counts).toContainEqual({ tenant: 'default', type: 'Observation', versions: 4, resources: 4, deletions: 0 })
-    // Of 12 patients, three each have one, two, three and four versions; the third is a deletion.
+    // Three of the 12 patients have one version, three have two, three have three, and three have four. Each third version is a deletion.
     expect(manifest.counts).toContainEqual({ tenant: 'a tenant, "quoted"', type: 'Patient', versions: 30, resources: 12, deletions: 6 })
   })
 

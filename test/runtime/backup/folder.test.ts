@@ -54,7 +54,7 @@ describe('The backup of a data folder', () => {
     await expect(backupFolderVersions(folder, killedAt(store, 8), warn, options)).rejects.toThrow('killed')
     const first = await readJson<{ readonly id: string }>(store, START_KEY)
     await write(folder, [other])
-    // As each command that locks the folder.
+    // Each command that locks the folder removes the copy.
     await restoreNothing(folder)
     expect(copiesIn(folder)).toEqual([])
     const { id } = await backupFolderVersions(folder, store, warn, options)
