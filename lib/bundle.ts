@@ -36,6 +36,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /\/forked-expressions\.ts$/ },
   'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
+  'transfer-items': { entry: './lambdas/adapters/dynamodb/rows/transfer-items.ts', imported: /^\.\/transfer-items\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/ },
 }
 

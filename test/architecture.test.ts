@@ -217,7 +217,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     stream: ['feed', 'lifecycle'],
     rebuild: ['stream', 'feed', 'lifecycle'],
   },
-  'lambdas/partners': { '.': [], match: [], consent: [], groups: [] },
+  'lambdas/partners': { '.': [], match: [], consent: [], groups: [], usage: [] },
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: ['types'] },
   'lambdas/ports': {
     '.': [],

@@ -24,6 +24,7 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResu
     tenant: exchange.caller?.tenant ?? '',
     interaction: exchange.interaction,
     ...whoAsks(exchange),
+    ...(isTransfer(exchange, ended.status) ? { transfer: true as const } : {}),
     ...single,
     ...jobOf(exchange),
     ...fromWhere(exchange),
@@ -78,6 +79,16 @@ function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user'
     ...(patient === undefined ? {} : { patient: cut(patient, LONGEST_NAME) }),
     ...(seenAs === undefined ? {} : { seenAs: cut(seenAs, LONGEST_NAME) }),
   }
+}
+
+/**
+ * Whether an app received data of the patient in context, by the token of a user. An exchanged token shows an operator what another client
+ * sees.
+ */
+function isTransfer({ token, about }: Exchange, status: number): boolean {
+  if (status >= 300 || token?.patient === undefined || token.seenAs !== undefined) return false
+  // guard: own-token-of-client-is-no-transfer
+  return token.actsForItself !== true && token.subject !== token.client && about.includes(`Patient/${token.patient}`)
 }
 
 /**

@@ -51,6 +51,7 @@ const HEARTBEAT_STATE = 'PULSE'
 const HEARTBEAT_ROWS = 'PULSE_*'
 const REBUILD_ROWS = 'REBUILD_*'
 const AUDIT = 'AUDIT#*'
+const TRANSFERS = 'USAGE#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
 const ADOPTED = 'ADOPTED'
@@ -183,7 +184,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   verification: (aws) =>
     merge(allowOnState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS), allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)),
   audit: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT, TRANSFERS)
     // The metric for audit records that could not be written names the stage.
     return { environment: { ...environment, FHIR_STAGE: aws.stage }, statements }
   },

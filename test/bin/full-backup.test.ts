@@ -231,16 +231,16 @@ describe('backupFolder', () => {
     return data
   }
 
-  it('leaves out the reserved space and the unfinished line of an audit file', async () => {
+  it.each(['audit', 'usage'])('leaves out the reserved space and the unfinished line of a file in %s', async (name) => {
     const data = await folderWithData()
-    const file = join(data, 'audit', '2026-01-01.jsonl')
+    const file = join(data, name, '2026-01-01.jsonl')
     const open = await AuditFile.open(file)
     await open.reserve(1_000)
     await open.append('{"interaction":"read"}\n', true)
     await open.append('{"interac', true)
     const saved = join(newFolder(), 'saved')
     await backupFolder(data, saved, () => undefined)
-    expect(readFileSync(join(saved, 'audit', '2026-01-01.jsonl'), 'utf8')).toBe('{"interaction":"read"}\n')
+    expect(readFileSync(join(saved, name, '2026-01-01.jsonl'), 'utf8')).toBe('{"interaction":"read"}\n')
     await open.close()
   })
 

@@ -26,6 +26,7 @@ const HERE = [
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
   'npm run -s fhir -- audit --patient ',
+  'npm run -s fhir -- usage --year ',
   'npm run -s fhir -- backup --all ',
   'npm run -s fhir -- backup monday.db',
   'npm run -s fhir -- user add me ',
@@ -180,6 +181,10 @@ describe('By the commands of the pages', () => {
     const records = readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
     const loaded = expect.objectContaining({ interaction: 'bundle', patients: expect.arrayContaining([`Patient/${SAMPLE}`]) })
     expect(records).toEqual(expect.arrayContaining([loaded]))
+  })
+
+  it('the transfers of a year are counted', async () => {
+    expect(await printed(blockOf('npm run -s fhir -- usage --year '))).toMatch(/^PERIOD .*\n2026 (?:.*\n)+\{"year":2026,/)
   })
 
   it('resources are saved and restored', async () => {

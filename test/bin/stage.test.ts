@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
@@ -101,6 +102,28 @@ await runOnDynamo(async (engine) => {
       expect(launches).toEqual([expect.objectContaining({ client: 'app', patient: 'p', status: 200, outcome: 'done' })])
       const audit = await fhir('', 'audit', '--patient', 'p', '--since', '10m', '--json', '--stage', 'test')
       expect(JSON.parse(audit.out)).toMatchObject({ interaction: 'launch', client: 'app', patient: 'p', status: 200 })
+    })
+
+    it('transfers of patient data to apps are counted', async () => {
+      const own = await newStage('counted')
+      const newId = () => crypto.randomUUID()
+      const dynamo = dynamoOf(own)
+      const log = new DynamoDbAuditLog({ dynamo, retentionDays: 90, newId, durability: 'strict', onError: () => undefined })
+      const record = {
+        requestId: 'r',
+        tenant: 'default',
+        client: 'app',
+        transfer: true,
+        interaction: 'read',
+        status: 200,
+        duration: 1,
+      } as const
+      for (const [patient, day] of [['1', '2026-01-31'], ['1', '2026-02-01'], ['2', '2026-02-01'], ['2', '2025-12-31']] as const) // biome-ignore format: one line
+        await log.record({ ...record, patient, at: Date.parse(day) })
+      const { out, err } = await fhir('', 'usage', '--year', '2026', '--json', '--stage', 'counted')
+      const month = (month: string, enrollees: number) => ({ month, enrollees, repeated: 0, apps: 1 })
+      const patientAccess = { enrollees: 2, repeated: 1, apps: 1, months: [month('2026-01', 1), month('2026-02', 2)] }
+      expect([JSON.parse(out), err]).toEqual([{ year: 2026, by: 'day', patientAccess }, ''])
     })
 
     it('audit records are read from the archive, and those of the table that are not in it', async () => {

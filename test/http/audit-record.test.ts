@@ -98,6 +98,25 @@ it('a record names the resource of the URL, or the written ones and their number
   expect(keys('bundle', 2)).toEqual({ keys: 2, written: 2, first: `${TYPE}/${`${ID}0`.slice(-64)}` })
 })
 
+it('a record reports a transfer if a client receives data of the patient in context, by the token of a user', () => {
+  const token = { client: 'app', subject: 'ann', patient: '1', scopes: [], issuer: 'i' } as unknown as VerifiedToken
+  const transferOf = (more: Partial<VerifiedToken>, about = ['Patient/2', 'Patient/1'], status = 200) => {
+    const exchange = { ...exchangeOf('read', 0, ''), token: { ...token, ...more }, about }
+    return auditRecordsOf(exchange as Exchange, { ...ENDED, status }, RECORDER)[0].transfer
+  }
+  expect([transferOf({}), transferOf({}, ['Patient/1'], 299)]).toEqual([true, true])
+  const { patient: _, ...withoutPatient } = token
+  const others = [
+    transferOf({ subject: 'app' }),
+    transferOf({ actsForItself: true }),
+    transferOf({ seenAs: 'app' }),
+    transferOf({}, ['Patient/2']),
+    transferOf({}, undefined, 304),
+    auditRecordsOf({ ...exchangeOf('read', 0, ''), token: withoutPatient, about: ['Patient/1'] } as Exchange, ENDED, RECORDER)[0].transfer,
+  ]
+  expect(others).toEqual(others.map(() => undefined))
+})
+
 it('a record holds the client address for the authorization server only', () => {
   const of = (path: string) => recordOf({ ...exchangeOf('read', 0, ''), http: { path, address: '192.0.2.1' } } as unknown as Exchange)
   expect([of('/auth/login').address, of('/Patient/1').address]).toEqual(['192.0.2.1', undefined])

@@ -150,6 +150,7 @@ describe('the code of a function', () => {
         'person-patients.js',
         's3-blob-store.js',
         'tenant-index-state.js',
+        'transfer-items.js',
         'ucum.js',
       ],
     ]

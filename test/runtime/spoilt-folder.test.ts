@@ -12,7 +12,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { itRequiring } from '../fixtures/needing.ts'
 
 const FILES = ['key', 'lock.db', 'address', 'store.db', 'store.db-wal', 'store.db-shm', 'index.db', 'index.db-wal', 'index.db-shm', 'index.db.next', 'index.db.next-wal', 'index.db.next-shm', 'exports.db', 'exports.db-wal', 'exports.db-shm'] // biome-ignore format: one line
-const FOLDERS = ['audit', 'blobs', 'blobs/objects', 'blobs/parts', 'exports', 'exports/objects', 'exports/parts']
+const FOLDERS = ['audit', 'blobs', 'blobs/objects', 'blobs/parts', 'exports', 'exports/objects', 'exports/parts', 'usage']
 
 type Opened = { readonly embedded: EmbeddedServer; readonly warnings: readonly string[]; readonly reported: readonly string[] }
 

@@ -10,6 +10,8 @@
  * - `strict`: `prepare` fails with the fault `not-recorded` if a record could not be stored now. Each `prepare` that succeeds must be
  *   followed by one `record`. That call resolves when all records of the request are stored permanently. It fails with `not-recorded` if
  *   that is impossible.
+ * - The log also stores the transfer of a record with `transfer`, with the durability of the record. Transfers are retained for
+ *   TRANSFER_RETENTION_DAYS: see ./transfers.ts.
  */
 export type AuditDurability = 'batched' | 'strict'
 
@@ -34,6 +36,8 @@ export type AuditRecord = {
   readonly patient?: string
   /** Client whose view an exchanged token gives, or `fhir:scopes`. */
   readonly seenAs?: string
+  /** Whether an app received data of the patient in context, by the token of a user. */
+  readonly transfer?: true
   readonly interaction: string
   /** Resource type in the URL of a request that names no single resource: a search, the history of a type, a failed create. */
   readonly type?: string

@@ -9,6 +9,7 @@ import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
+import { DynamoDbTransferReader } from '../../adapters/dynamodb/rows/transfer-reader.ts'
 import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { KEY_LIST } from '../../adapters/kms/published-keys.ts'
@@ -17,6 +18,7 @@ import { openS3AuditReaders } from '../../adapters/s3/open-blob-store.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import type { AuditFilter, AuditReader } from '../../ports/security/audit-reader.ts'
 import { AUDIT_MINUTE_MS, type AuditSource, readAuditMinutes } from '../../ports/security/audit-source.ts'
+import type { TransferReader } from '../../ports/security/transfers.ts'
 import type { Administration } from '../control/administration.ts'
 
 /** Deployment on AWS. `stateTable`: name of its DynamoDB state table. */
@@ -96,3 +98,12 @@ export function openDeploymentAuditReader(
  * login page of several tenants names patients of each.
  */
 const archivedTenantOf = ({ tenant, patient }: AuditFilter): string | undefined => (patient === undefined ? tenant : undefined)
+
+/** Opens the transfers of a deployment. `close` must be called after the last one was read. */
+export function openDeploymentTransferReader({ region, stateTable }: Pick<Deployment, 'region' | 'stateTable'>): TransferReader & {
+  readonly close: () => void
+} {
+  const client = documentClient({ region })
+  const reader = new DynamoDbTransferReader(new TableClient(client, stateTable, LIMITS))
+  return { read: (year) => reader.read(year), close: () => client.destroy() }
+}

@@ -14,10 +14,12 @@ import { backupSqliteFile } from '../../adapters/sqlite-file/backup.ts'
 import { backupStoreFile, checkIsStore } from '../../adapters/sqlite-store/backup.ts'
 import { checkNotLost, GRANTS_FILE, SIGNING_KEYS_FOLDER } from './administration.ts'
 import { commitRestore, installRestoredStore, newStoreCopyName, runWithStore, type Warn } from './backup-command.ts'
-import { AUDIT_FOLDER, lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE } from './lost-files.ts'
+import { AUDIT_FOLDER, lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE, TRANSFERS_FOLDER } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 
 const KEY_FILE = 'key'
+/** Folders with files to which the server appends lines. */
+const LINE_FOLDERS = [AUDIT_FOLDER, TRANSFERS_FOLDER]
 
 /**
  * Writes a backup of everything into the new folder `to`, even while a server uses the data folder. It contains all that was acknowledged
@@ -47,16 +49,16 @@ export async function backupFolder(folder: string, to: string, warn: Warn): Prom
 async function copyParts(folder: string, to: string): Promise<void> {
   await backupStoreFile(join(folder, STORE_FILE), join(to, STORE_FILE))
   if (existsSync(join(folder, GRANTS_FILE))) await backupSqliteFile(join(folder, GRANTS_FILE), join(to, GRANTS_FILE))
-  for (const name of [KEY_FILE, 'base-urls', SIGNING_KEYS_FOLDER, AUDIT_FOLDER]) await copyEntry(join(folder, name), join(to, name))
-  await cutLines(join(to, AUDIT_FOLDER))
+  for (const name of [KEY_FILE, 'base-urls', SIGNING_KEYS_FOLDER, ...LINE_FOLDERS]) await copyEntry(join(folder, name), join(to, name))
+  for (const name of LINE_FOLDERS) await cutLines(join(to, name))
   const packages = join(folder, PACKAGES_FOLDER)
   if (existsSync(packages)) await runExclusively(packages, () => copyEntry(packages, join(to, PACKAGES_FOLDER)))
 }
 
 /** Cuts off lines that the server had not finished when they were copied, and its reserved space. */
-async function cutLines(audit: string): Promise<void> {
-  if (!existsSync(audit)) return
-  for (const name of await readdir(audit)) if (name.endsWith('.jsonl')) await (await AuditFile.open(join(audit, name))).close()
+async function cutLines(folder: string): Promise<void> {
+  if (!existsSync(folder)) return
+  for (const name of await readdir(folder)) if (name.endsWith('.jsonl')) await (await AuditFile.open(join(folder, name))).close()
 }
 
 /**

@@ -16,12 +16,14 @@ export const STORE_FILE = 'store.db'
 export const RESTORED_STORE_FILE = 'restored.db'
 /** Folder with the audit records. */
 export const AUDIT_FOLDER = 'audit'
+/** Folder with the transfers, which `fhir usage` counts. */
+export const TRANSFERS_FOLDER = 'usage'
 
 /** Maximum attempts to create a store that another command creates, and milliseconds between two of them. */
 const [ATTEMPTS, PAUSE] = [500, 10]
 
 /** Files that exist only beside a store. If the store is missing, one of them shows that it was lost. */
-const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', AUDIT_FOLDER]
+const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', AUDIT_FOLDER, TRANSFERS_FOLDER]
 
 /** Throws a DataFolderError if the store of the folder was lost. */
 export function checkStore(folder: string): void {

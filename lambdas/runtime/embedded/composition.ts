@@ -1,4 +1,3 @@
-import type { FilesystemAuditLog } from '../../adapters/filesystem/audit-log.ts'
 import { registerBaseUrl } from '../../adapters/filesystem/base-urls.ts'
 import type { DataFolder } from '../../adapters/filesystem/data-folder.ts'
 import { FilesystemPackages } from '../../adapters/filesystem/packages.ts'
@@ -33,6 +32,7 @@ import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { RequestLog } from '../../ports/execution/request-log.ts'
 import type { IndexHealth, IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
+import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
@@ -64,7 +64,7 @@ export type ServerCoreParts = {
   readonly authorization: Authorization
   readonly data: DataFolder
   readonly clock: CheckedClock
-  readonly audit: FilesystemAuditLog
+  readonly audit: AuditLog
   readonly seal: Seal & QueryDigest
   readonly blobs: BlobStore
   /** Log of all requests. Absent: there is none. */

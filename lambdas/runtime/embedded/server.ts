@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FilesystemAuditLog } from '../../adapters/filesystem/audit-log.ts'
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
 import { type CommandHandler, listenForCommands } from '../../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../../adapters/filesystem/data-folder.ts'
+import { FilesystemTransferLog } from '../../adapters/filesystem/transfers.ts'
 import { fetchDocument } from '../../adapters/https/fetch-document.ts'
 import { addressFilterOf } from '../../adapters/https/private-hosts.ts'
 import { CheckedClock, type TimeSources } from '../../adapters/in-process/checked-clock.ts'
@@ -26,7 +26,7 @@ import type { Config } from '../config.ts'
 import { commitRestore, installRestoredStore, storeCommands } from '../control/backup-command.ts'
 import { clockCommands } from '../control/clock-command.ts'
 import { launchCommands } from '../control/launch-command.ts'
-import { checkStore, lostFileWarnings, makeStore } from '../control/lost-files.ts'
+import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER } from '../control/lost-files.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
@@ -200,9 +200,10 @@ function passingFolder(opened: AsyncDisposableStack): string {
   return folder
 }
 
-const auditOf = (data: DataFolder, clock: CheckedClock, { config, report }: EmbeddedServerOptions): FilesystemAuditLog =>
-  new FilesystemAuditLog({
-    folder: data.path('audit'),
+const auditOf = (data: DataFolder, clock: CheckedClock, { config, report }: EmbeddedServerOptions): FilesystemTransferLog =>
+  new FilesystemTransferLog({
+    folder: data.path(AUDIT_FOLDER),
+    transfers: data.path(TRANSFERS_FOLDER),
     retentionDays: config.auditRetentionDays,
     maySweep: () => clock.maySweep(),
     durability: config.auditDurability,

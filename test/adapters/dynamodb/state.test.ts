@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbAuditLog, DynamoDbAuditReader } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { makeSecretKey, readSecretKey } from '../../../lambdas/adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { DynamoDbTransferReader } from '../../../lambdas/adapters/dynamodb/rows/transfer-reader.ts'
 import { type Item, TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import { S3AuditArchive, S3AuditArchiveReader } from '../../../lambdas/adapters/s3/audit-archive.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
@@ -11,6 +12,7 @@ import { readAuditMinutes } from '../../../lambdas/ports/security/audit-source.t
 import { archiveStream } from '../../../lambdas/runtime/aws/audit-archive.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
 import { auditReaderContract } from '../../contracts/audit-reader.contract.ts'
+import { transfersContract } from '../../contracts/transfers.contract.ts'
 import { auditItemsOf, auditStreamRecord } from '../../fixtures/audit-stream.ts'
 import { collect } from '../../fixtures/collect.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
@@ -84,6 +86,26 @@ await runOnDynamo(async (engine) => {
           isDown = false
         },
       }
+    })
+
+    transfersContract('a table', async (durability) => {
+      const own = new TableClient(engine.client, await engine.newTable(), limits)
+      const newId = () => crypto.randomUUID()
+      const options = { dynamo: own, retentionDays: 2, newId, durability, onError: () => undefined }
+      return { open: () => new DynamoDbAuditLog(options), reader: new DynamoDbTransferReader(own) }
+    })
+
+    it('leave a transfer for three years, at the cost of one small item for each app, patient and day', async () => {
+      const own = new TableClient(engine.client, await engine.newTable(), limits)
+      const newId = () => crypto.randomUUID()
+      const log = new DynamoDbAuditLog({ dynamo: own, retentionDays: 2, newId, durability: 'strict', onError: () => undefined })
+      const record = { at, requestId: 'r', tenant: 'a', client: 'app', patient: '1', transfer: true, interaction: 'read' } as const
+      for (let times = 0; times < 3; times++) await log.record({ ...record, status: 200, duration: 3 })
+      const { Items: items = [] } = await engine.client.send(new ScanCommand({ TableName: own.table }))
+      expect([items.length, items.filter(({ pk }) => String(pk).startsWith('USAGE#'))]).toEqual([
+        4,
+        [{ pk: expect.stringMatching(/^USAGE#2026-01#\d+$/), sk: 'a/1/2026-01-02/app', expires: Date.UTC(2029, 0, 4) / 1_000 }],
+      ])
     })
 
     auditReaderContract('a table', async () => {

@@ -95,6 +95,7 @@ export class DynamoDbAuditLog implements AuditLog {
     this.#waiting = []
     const items = [...this.#held, ...untold]
     try {
+      if (untold.some(({ transfer }) => transfer)) items.push(...(await import('./transfer-items.ts')).newTransferItems(this, untold))
       if (items.length > 0) await this.#options.dynamo.putAll(items)
       this.#held = []
       return true

@@ -1,0 +1,46 @@
+/**
+ * Counts transfers of patient data to apps, as US payers report them each year: how many members' data were transferred, and how many members'
+ * more than once. https://www.ecfr.gov/current/title-42/section-422.119#p-422.119(f)
+ */
+import type { Transfer } from '../../ports/security/transfers.ts'
+
+/**
+ * Counts of one period. `enrollees`: patients whose data were transferred. `repeated`: those of them with two or more transfers. `apps`:
+ * clients that received data.
+ */
+export type UsageCounts = { readonly enrollees: number; readonly repeated: number; readonly apps: number }
+
+/** Counts of a year and of each of its months. `month`: as `2026-01`. */
+export type PatientAccessUsage = UsageCounts & { readonly months: readonly (UsageCounts & { readonly month: string })[] }
+
+/** Counts the transfers. `tenant`: counts only those of the tenant. */
+export async function countTransfers(transfers: AsyncIterable<Transfer>, tenant?: string): Promise<PatientAccessUsage> {
+  const year = new Tally()
+  const months = new Map<string, Tally>()
+  for await (const transfer of transfers) {
+    if (tenant !== undefined && transfer.tenant !== tenant) continue
+    const month = transfer.day.slice(0, 7)
+    const tally = months.get(month) ?? new Tally()
+    months.set(month, tally)
+    for (const each of [year, tally]) each.add(transfer)
+  }
+  const sorted = [...months].sort(([a], [b]) => (a < b ? -1 : 1))
+  return { ...year.counts, months: sorted.map(([month, { counts }]) => ({ month, ...counts })) }
+}
+
+class Tally {
+  readonly #patients = new Set<string>()
+  readonly #repeated = new Set<string>()
+  readonly #apps = new Set<string>()
+
+  add({ tenant, patient, client }: Transfer): void {
+    const key = `${tenant}/${patient}`
+    if (this.#patients.has(key)) this.#repeated.add(key)
+    this.#patients.add(key)
+    this.#apps.add(client)
+  }
+
+  get counts(): UsageCounts {
+    return { enrollees: this.#patients.size, repeated: this.#repeated.size, apps: this.#apps.size }
+  }
+}
