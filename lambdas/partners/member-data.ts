@@ -28,19 +28,25 @@ export type FoundResources = { readonly resources: readonly Resource[]; readonly
 
 /** Returns the current versions of at most `limit` matches. Leaves out matches that were deleted after the search. */
 export async function findCurrent(data: MemberData, type: string, pairs: ParameterPairs, limit: number): Promise<FoundResources> {
-  const { tenant, reading, index } = data
+  const { ids, more } = await findMatches(data, type, pairs, limit)
+  const resources = await readCurrent(data, type, ids)
+  return { resources: resources.filter((each) => each !== undefined), more }
+}
+
+/** Returns the ids of at most `limit` matches. `more`: the search has more. */
+export async function findMatches(
+  { tenant, reading, index }: MemberData,
+  type: string,
+  pairs: ParameterPairs,
+  limit: number,
+): Promise<{ readonly ids: readonly string[]; readonly more: boolean }> {
   const searcher = unrestrictedSearchAccess(tenant)
   const { where } = parseSearch(type, pairs, { ...reading, handling: 'strict', criteriaOnly: true })
   const predicate = await resolveChains(where, searcher, index)
   const types = [type]
   const plan: Plan = { tenant, types, where: predicate, access: searcher.rules(types), order: [], limit, total: 'none' }
   const { hits, more } = await index.find(plan)
-  const resources = await readCurrent(
-    data,
-    type,
-    hits.map(({ id }) => id),
-  )
-  return { resources: resources.filter((each) => each !== undefined), more }
+  return { ids: hits.map(({ id }) => id), more }
 }
 
 /** Returns the current versions in the order of the ids. A missing or deleted resource is undefined. Throws the fault of a damaged version. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { recentWritesIndex } from '../../lambdas/interactions/consistency/recent-writes-index.ts'
-import { deniesPayers } from '../../lambdas/partners/consent/denials.ts'
+import { deniesPayers } from '../../lambdas/partners/consent/permitted-members.ts'
 import { findMember } from '../../lambdas/partners/match/find-member.ts'
 import { memberInputOf } from '../../lambdas/partners/match/member-input.ts'
 import type { MemberData } from '../../lambdas/partners/member-data.ts'

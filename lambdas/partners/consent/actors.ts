@@ -11,3 +11,7 @@ export const actorsOf = ({ provision }: Resource, role: Code): readonly PartyIde
 
 /** Returns the identifiers of the organizations to which the Consent permits a disclosure. */
 export const recipientsOf = (consent: Resource): readonly PartyIdentifier[] => actorsOf(consent, RECIPIENT)
+
+/** Whether one of the actors has one of the identifiers. */
+export const isAmong = (actors: readonly PartyIdentifier[], identifiers: readonly PartyIdentifier[]): boolean =>
+  actors.some((actor) => identifiers.some((own) => own.value === actor.value && (own.system === undefined || own.system === actor.system)))

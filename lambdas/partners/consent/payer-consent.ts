@@ -2,7 +2,7 @@
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import { DISCLOSE, INFORMATION_DISCLOSURE, PATIENT_PRIVACY, REGULAR_POLICY, SENSITIVE_POLICY, SOURCE } from '../codes.ts'
 import { covers, endOf, hasCode, haveCode, itemsOf, type PartyIdentifier } from '../elements.ts'
-import { actorsOf, recipientsOf } from './actors.ts'
+import { actorsOf, isAmong, recipientsOf } from './actors.ts'
 
 /**
  * Labels of sensitive data, as `system|code` of `meta.security`. `unknown`: the payer has not decided what is sensitive. `none`: it stores
@@ -67,10 +67,6 @@ export function judgePayerConsent(consent: Resource, context: ConsentContext): C
   const excluded = isSensitivePermitted(consent) || typeof sensitiveLabels === 'string' ? [] : sensitiveLabels
   return { isCompliedWith: true, excluded, ...(until === undefined ? {} : { until }) }
 }
-
-/** Whether one of the actors has one of the identifiers. */
-const isAmong = (actors: readonly PartyIdentifier[], identifiers: readonly PartyIdentifier[]): boolean =>
-  actors.some((actor) => identifiers.some((own) => own.value === actor.value && (own.system === undefined || own.system === actor.system)))
 
 const policiesOf = ({ policy }: Resource): readonly unknown[] => [
   ...new Set(

@@ -1,6 +1,6 @@
 /** Denials of a member that the payer stores. */
 import { describe, expect, it } from '@jest/globals'
-import { deniesPayers } from '../../../lambdas/partners/consent/denials.ts'
+import { deniesPayers } from '../../../lambdas/partners/consent/permitted-members.ts'
 import { matchExample } from '../../fixtures/payer/match-examples.ts'
 import { codeableConceptOf, referenceTo, type Tree } from '../../fixtures/resources.ts'
 import { memberStoreOf } from '../member-store.ts'
@@ -54,11 +54,11 @@ describe('a member denies', () => {
 
   it('with more replaced records than are read', async () => {
     const link = [{ type: 'replaced-by', other: referenceTo('Patient/1') }]
-    expect(await denies(...Array.from({ length: 51 }, (_, i) => ({ resourceType: 'Patient', id: `r${i}`, link })))).toBe(true)
+    expect(await denies(...Array.from({ length: 1_001 }, (_, i) => ({ resourceType: 'Patient', id: `r${i}`, link })))).toBe(true)
   })
 
   it('with more Consents than are read', async () => {
-    expect(await denies(...Array.from({ length: 501 }, (_, i) => denial({ id: `c${i}` }, { type: 'permit' })))).toBe(true)
+    expect(await denies(...Array.from({ length: 1_001 }, (_, i) => denial({ id: `c${i}` }, { type: 'permit' })))).toBe(true)
   })
 })
 

@@ -1,0 +1,91 @@
+/** Groups of members who opted out. http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/pdex-member-opt-out */
+import { toLocalReference } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { PartnerKind } from '../../ports/rows/clients.ts'
+import { OPT_OUT_GROUP, OPT_OUT_SCOPES } from '../codes.ts'
+import { codesOf, covers, itemsOf, referenceOf } from '../elements.ts'
+import { type MemberData, readCurrent } from '../member-data.ts'
+import { findIdsByPatients, patientNameOf } from './patient-lookup.ts'
+
+/** Scopes of Groups that do not concern partners of a kind. Every other scope concerns them, and so does a Group without a scope. */
+const SCOPES_OF_OTHERS: Readonly<Record<PartnerKind, readonly string[]>> = {
+  payer: ['provider-specific', 'provider-category'],
+  provider: ['payer-specific'],
+}
+
+/** Maximum members of all Groups that are cached. Above it the cache is emptied. */
+const MAX_CACHED = 1_000_000
+
+/**
+ * Opt-out Groups that concern partners of a kind, as of an instant. Each Group is read once, because it may have hundreds of thousands of
+ * members, and many lookups find it.
+ */
+export class OptOutGroups {
+  readonly #data: MemberData
+  readonly #kind: PartnerKind
+  readonly #now: number
+  readonly #members = new Map<string, ReadonlySet<string>>()
+  #cached = 0
+
+  /** `now`: milliseconds since 1970. */
+  constructor(data: MemberData, kind: PartnerKind, now: number) {
+    this.#data = data
+    this.#kind = kind
+    this.#now = now
+  }
+
+  /** Returns which of the records are members. `ids`: ids of Patients. `leaveUnread`: receives those in too many Groups to read. */
+  async find(ids: readonly string[], leaveUnread: (id: string) => void): Promise<ReadonlySet<string>> {
+    const found = new Set<string>()
+    const groups = new Set<string>()
+    const query = (asked: readonly string[]) =>
+      [
+        ['member', asked.map(patientNameOf).join(',')],
+        ['_profile', OPT_OUT_GROUP],
+      ] as const
+    for await (const each of findIdsByPatients(this.#data, 'Group', ids, query, leaveUnread)) for (const id of each) groups.add(id)
+    for (const id of groups) {
+      const members = await this.#membersOf(id)
+      for (const each of ids) if (members.has(patientNameOf(each))) found.add(each)
+    }
+    return found
+  }
+
+  async #membersOf(id: string): Promise<ReadonlySet<string>> {
+    const known = this.#members.get(id)
+    if (known !== undefined) return known
+    const [group] = await readCurrent(this.#data, 'Group', [id])
+    const members = group === undefined ? NONE : this.#optedOutIn(group)
+    if (this.#cached + members.size > MAX_CACHED) {
+      this.#members.clear()
+      this.#cached = 0
+    }
+    this.#members.set(id, members)
+    this.#cached += members.size
+    return members
+  }
+
+  /** Returns the members whose opt-out is in force, as `Patient/1`. */
+  #optedOutIn(group: Resource): ReadonlySet<string> {
+    if (!this.#isInForce(group)) return NONE
+    const { reading } = this.#data
+    return new Set(
+      itemsOf(group.member).flatMap(({ entity, inactive, period }) =>
+        inactive !== true && this.#isNow(period) ? (toLocalReference(referenceOf(entity) ?? '', reading) ?? []) : [],
+      ),
+    )
+  }
+
+  #isInForce({ active, characteristic }: Resource): boolean {
+    if (active === false) return false
+    const scoped = itemsOf(characteristic).flatMap(({ valueCodeableConcept, period }) =>
+      codesOf(valueCodeableConcept, OPT_OUT_SCOPES).map((scope) => ({ scope, period })),
+    )
+    const others = SCOPES_OF_OTHERS[this.#kind]
+    return scoped.length === 0 || scoped.some(({ scope, period }) => !others.includes(scope) && this.#isNow(period))
+  }
+
+  #isNow = (period: unknown): boolean => covers(period, this.#now, this.#data.reading.timeZone)
+}
+
+const NONE: ReadonlySet<string> = new Set()

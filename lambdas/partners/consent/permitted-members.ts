@@ -1,0 +1,123 @@
+/**
+ * Judges which members permit that their data goes to a partner, at a match and at each export. Between payers a member must consent. A
+ * provider receives data unless the member opted out. Its attestation is judged at the match, and limits the period of its Group.
+ */
+import { toLocalReference } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { type PartyIdentifier, referenceOf } from '../elements.ts'
+import type { MemberData } from '../member-data.ts'
+import { isAmong, recipientsOf } from './actors.ts'
+import { isDenial, type Recipient } from './denials.ts'
+import { findLinkedRecords } from './linked-records.ts'
+import { OptOutGroups } from './opt-out-groups.ts'
+import { findByPatients, patientNameOf } from './patient-lookup.ts'
+import { type ConsentFault, judgePayerConsent, type SensitiveLabels } from './payer-consent.ts'
+
+/**
+ * Reason why the data of a member does not go to a partner. Only the operator learns it. `unread`: more Consents, Groups or linked records are
+ * stored than are read.
+ */
+export type DenialReason = 'denied' | 'opted-out' | 'unread'
+export type WithheldReason = DenialReason | 'no-consent' | 'consent-ended' | 'consent-not-complied-with'
+
+/**
+ * `until`: instant at which the permission ends, in milliseconds since 1970; absent: never. `excluded`: labels of data that it does not cover.
+ */
+export type MemberPermission =
+  | { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
+  | { readonly isPermitted: false; readonly reason: WithheldReason }
+
+/** `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
+export type PermissionContext = {
+  readonly data: MemberData
+  readonly recipient: Recipient
+  readonly payer: readonly PartyIdentifier[]
+  readonly sensitiveLabels: SensitiveLabels
+  readonly now: number
+}
+
+/** Returns the permission of each Patient. `patients`: distinct ids. At most 10,000 keep the memory small. */
+export type MemberJudge = (patients: readonly string[]) => Promise<ReadonlyMap<string, MemberPermission>>
+
+/** Returns a judge for many batches. It reads each opt-out Group once, so create a new one for each match or plan. */
+export function memberJudge(context: PermissionContext): MemberJudge {
+  const { data, recipient, now } = context
+  const groups = new OptOutGroups(data, recipient.kind, now)
+  return async (patients) => {
+    // guard: payer-needs-consent-of-member
+    const initial: MemberPermission = recipient.kind === 'payer' ? withheld('no-consent') : { isPermitted: true, excluded: [] }
+    const permissions = new Map(patients.map((patient) => [patient, initial]))
+    const denials = await findDenials(context, groups, patients, (patient, consent) => {
+      if (recipient.kind === 'payer') permissions.set(patient, widerOf(permissions.get(patient)!, permitOf(consent, context)))
+    })
+    // guard: denial-outweighs-permissions
+    for (const [patient, reason] of denials) permissions.set(patient, withheld(reason))
+    return permissions
+  }
+}
+
+/**
+ * Whether a member denies that data goes to payers: by an active Consent, or as a member of an opt-out Group. One denial outweighs every
+ * permission. Denials in records that are linked to the Patient count too. `patient`: id of the Patient. `now`: in milliseconds since 1970.
+ */
+export async function deniesPayers(data: MemberData, patient: string, now: number): Promise<boolean> {
+  const recipient: Recipient = { kind: 'payer' }
+  const groups = new OptOutGroups(data, recipient.kind, now)
+  return (await findDenials({ data, recipient, now }, groups, [patient], () => undefined)).has(patient)
+}
+
+/** Returns the reason for each Patient that denies. `judgeOwn`: receives the Consents of the Patients themselves that deny nothing. */
+async function findDenials(
+  { data, recipient, now }: Pick<PermissionContext, 'data' | 'recipient' | 'now'>,
+  groups: OptOutGroups,
+  patients: readonly string[],
+  judgeOwn: (patient: string, consent: Resource) => void,
+): Promise<ReadonlyMap<string, DenialReason>> {
+  const { patientsOf, unread } = await findLinkedRecords(data, patients)
+  const records = [...patientsOf.keys()]
+  const denials = new Map<string, DenialReason>()
+  const deny = (record: string, reason: DenialReason): void => patientsOf.get(record)?.forEach((each) => void denials.set(each, reason))
+  const leaveUnread = (record: string): void => {
+    // guard: unread-records-count-as-denials
+    deny(record, 'unread')
+  }
+  for (const patient of unread) denials.set(patient, 'unread')
+  for (const record of await groups.find(records, leaveUnread)) deny(record, 'opted-out')
+  const ofRecords = (ids: readonly string[]) => [['patient', ids.map(patientNameOf).join(',')]] as const
+  for await (const consent of findByPatients(data, 'Consent', records, ofRecords, leaveUnread)) {
+    const record = toLocalReference(referenceOf(consent.patient) ?? '', data.reading)?.slice(patientNameOf('').length)
+    if (record === undefined) continue
+    if (isDenial(consent, recipient, now, data.reading.timeZone)) deny(record, 'denied')
+    else if (patientsOf.get(record)?.includes(record)) judgeOwn(record, consent)
+  }
+  return denials
+}
+
+/** Judges a stored Consent as at the match. For a client of the payer itself it may name any recipient. */
+function permitOf(consent: Resource, { data, recipient, payer, sensitiveLabels, now }: PermissionContext): MemberPermission {
+  const { timeZone } = data.reading
+  const recipients = recipientsOf(consent)
+  const identifiers = recipient.identifiers ?? recipients
+  if (!isAmong(recipients, identifiers)) return withheld('no-consent')
+  const zone = timeZone === undefined ? {} : { timeZone }
+  const verdict = judgePayerConsent(consent, { now, ...zone, recipient: identifiers, payer, sensitiveLabels })
+  if (!verdict.isCompliedWith) return withheld(ENDS.includes(verdict.fault) ? 'consent-ended' : 'consent-not-complied-with')
+  const { until, excluded } = verdict
+  return { isPermitted: true, excluded, ...(until === undefined ? {} : { until }) }
+}
+
+const withheld = (reason: WithheldReason): MemberPermission => ({ isPermitted: false, reason })
+
+const ENDS: readonly ConsentFault[] = ['status', 'period']
+
+/** Reasons by what they tell, the least first. */
+const RANKS: readonly WithheldReason[] = ['no-consent', 'consent-not-complied-with', 'consent-ended']
+
+/** Returns what two Consents of a member permit together: all that one of them permits, as long as one of them does. */
+function widerOf(a: MemberPermission, b: MemberPermission): MemberPermission {
+  if (!a.isPermitted) return b.isPermitted || RANKS.indexOf(b.reason) > RANKS.indexOf(a.reason) ? b : a
+  if (!b.isPermitted) return a
+  // Every Consent that excludes labels excludes those of the payer.
+  const excluded = a.excluded.length < b.excluded.length ? a.excluded : b.excluded
+  return { isPermitted: true, excluded, ...(a.until === undefined || b.until === undefined ? {} : { until: Math.max(a.until, b.until) }) }
+}
