@@ -4,6 +4,7 @@
  */
 import type { Partner } from '../ports/rows/clients.ts'
 import { CONTEXTS_NARROWEST_FIRST, LETTERS, type Letter, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
+import type { View } from './view/view-rules.ts'
 
 /**
  * Permission for a type. `within`: the patients whose data it covers, as `Patient/1`; absent: all data of the tenant. `id`: the only
@@ -27,8 +28,10 @@ export type Access = {
   readonly clauses: readonly AccessClause[]
   readonly isAdministrator: boolean
   readonly context: ScopeContext
-  /** Present for a partner. `clauses` open its own Groups only. */
+  /** Present for a partner. `clauses` open its own Groups and, with a member in context, the data of that member. */
   readonly partner?: PartnerAccess
+  /** View under which the caller receives resources. Absent: whole resources. */
+  readonly view?: View
 }
 
 /** Access of a partner. `exported`: what its scopes let an export for partners contain. */

@@ -50,7 +50,7 @@ export async function mayWrite(judge: Judge, letter: Letter, version: CandidateV
   const context = securityContextOf(version, judge.reading)
   if (context !== undefined) return mayInContext(judge, letter, version, context, mayWrite)
   for (const clause of clausesFor(judge.access, version.type, letter)) {
-    const rule = ruleOfClause(clause, version.type, judge.reading)
+    const rule = ruleOfClause(clause, version.type, judge.reading, judge.access.view)
     // guard: write-clause-is-about-the-patient
     if (!isAlwaysFalse(rule) && isOnlyAbout(clause, version) && (isAlwaysTrue(rule) || (await meets(judge, version, rule)))) return true
   }
@@ -69,7 +69,7 @@ async function mayInContext(
   may: May,
 ): Promise<boolean> {
   const clauses = clausesFor(judge.access, version.type, letter)
-  const rules = clauses.map(({ within: _, ...clause }) => ruleOfClause(clause, version.type, judge.reading))
+  const rules = clauses.map(({ within: _, ...clause }) => ruleOfClause(clause, version.type, judge.reading, judge.access.view))
   const matches = await Promise.all(rules.map((rule) => !isAlwaysFalse(rule) && (isAlwaysTrue(rule) || meets(judge, version, rule))))
   if (context === 'elsewhere' || !matches.includes(true)) return false
   const head = await judge.current(context)

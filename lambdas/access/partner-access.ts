@@ -1,28 +1,44 @@
 /**
- * Access of a partner: another organization to which the server gives data of its members by matches and exports only. Scopes of a partner
- * therefore open no resources by themselves, except its own Groups. https://hl7.org/fhir/us/davinci-pdex/
+ * Access of a partner: another organization to which the server gives data of its members. Matches and exports give it the data of many
+ * members, and a token with a member in context that of one. Otherwise scopes of a partner open no resources, except its own Groups.
+ * https://hl7.org/fhir/us/davinci-pdex/
  */
 import { type IdentifierText, identifierTextOf } from '../fhir/identifier-text.ts'
 import type { Partner } from '../ports/rows/clients.ts'
 import { type Access, type AccessClause, clausesFor } from './access.ts'
 import { PARTNER_MARK_SYSTEM, partnerMarkOf } from './partner-mark.ts'
+import { PARTNER_TYPES, REFERENCED_TYPES } from './partner-types.ts'
 import type { Letter } from './scopes.ts'
 
-const GROUP_LETTERS: readonly Letter[] = ['r', 's']
+const READ_LETTERS: readonly Letter[] = ['r', 's']
 
 /**
- * Returns the access of a partner. `granted`: access that the scopes of its token would give to another client.
+ * Returns the access of a partner. `granted`: access that the scopes of its token would give to another client. `member`: the patient in
+ * context, as `Patient/1`.
  */
-export function partnerAccessOf(granted: Access, partner: Partner, client: string): Access {
-  const letters = GROUP_LETTERS.filter((letter) => clausesFor(granted, 'Group', letter).some(({ query }) => query === ''))
+export function partnerAccessOf(granted: Access, partner: Partner, client: string, member?: string): Access {
+  const letters = READ_LETTERS.filter((letter) =>
+    clausesFor(granted, 'Group', letter).some(({ query, within }) => query === '' && within === undefined),
+  )
   const clause: AccessClause = { type: 'Group', letters, query: ownGroupsOf(partner, client) }
   return {
-    clauses: letters.length === 0 ? [] : [clause],
+    clauses: [...(letters.length === 0 ? [] : [clause]), ...(member === undefined ? [] : memberClausesOf(granted, member))],
     isAdministrator: false,
     context: 'system',
     partner: { partner, exported: granted.clauses },
+    view: partner.kind,
   }
 }
+
+/** Returns the clauses for the data of one member: those granted, for reading the types that partners receive. */
+const memberClausesOf = ({ clauses }: Access, member: string): readonly AccessClause[] =>
+  clauses.flatMap(({ type, letters, query, within }) => {
+    // guard: member-is-of-the-granted-patients
+    if (within?.includes(member) === false) return []
+    const types = [...PARTNER_TYPES, ...REFERENCED_TYPES].filter((each) => type === '*' || type === each)
+    const reading = letters.filter((letter) => READ_LETTERS.includes(letter))
+    return types.map((each) => ({ type: each, letters: reading, query, within: [member] }))
+  })
 
 /**
  * Returns the criteria of a partner's own Groups: those whose members it matched, and those that the payer wrote for it. Groups of members

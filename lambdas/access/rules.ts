@@ -8,6 +8,7 @@ import type { SearchContext } from '../search/search-context.ts'
 import { type Access, type AccessClause, clausesFor } from './access.ts'
 import { conditionOf } from './scope-conditions.ts'
 import type { Letter } from './scopes.ts'
+import type { View } from './view/view-rules.ts'
 
 type Rules = Map<string, Predicate | undefined>
 
@@ -66,12 +67,15 @@ function createRule(access: Access, type: string, letter: Letter, reading: Searc
   if (clauses.length === 0) return undefined
   // guard: binary-search-needs-whole-tenant
   if (type === 'Binary' && letter === 's' && !isWholeTenant(access, 's')) return ALWAYS_FALSE
-  return eitherOf(clauses.map((clause) => ruleOfClause(clause, type, reading)))
+  return eitherOf(clauses.map((clause) => ruleOfClause(clause, type, reading, access.view)))
 }
 
-/** Returns the predicate for the resources of `type` that a clause allows. The clause must cover the type. */
-export const ruleOfClause = (clause: AccessClause, type: string, reading: SearchContext): Predicate =>
-  bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS_TRUE : conditionOf(clause.query, type, reading))
+/**
+ * Returns the predicate for the resources of `type` that a clause allows. The clause must cover the type. Throws FhirError 403 if its
+ * condition reads what the view of the caller hides.
+ */
+export const ruleOfClause = (clause: AccessClause, type: string, reading: SearchContext, view?: View): Predicate =>
+  bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS_TRUE : conditionOf(clause.query, type, reading, view))
 
 function eitherOf(rules: readonly Predicate[]): Predicate {
   const possible = rules.filter((rule) => !isAlwaysFalse(rule))

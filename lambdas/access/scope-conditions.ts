@@ -5,6 +5,7 @@
  * with the first such scope.
  */
 import { parseJsonBytes } from '../fhir/json.ts'
+import { FhirError } from '../fhir/outcome.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
@@ -17,14 +18,18 @@ import { findSearchParameter } from '../search/parameters.ts'
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import { parseSearch } from '../search/query/query.ts'
 import type { SearchContext } from '../search/search-context.ts'
+import { searchContextUnder, type View } from './view/view-rules.ts'
 
 /**
  * Returns the condition as a predicate. It is always false if the resource alone cannot decide it, or if a parameter is not available.
  *
+ * Throws FhirError 403 for a parameter that could reveal what the view hides.
+ *
  * A query that needs a custom parameter is also always false if it contains any negation. A custom parameter may fail on a resource, and a
  * missing value must not grant access.
  */
-export function conditionOf(query: string, type: string, { custom, ...plain }: SearchContext): Predicate {
+export function conditionOf(query: string, type: string, reading: SearchContext, view?: View): Predicate {
+  const { custom, ...plain } = searchContextUnder(view, reading)
   const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
   return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? ALWAYS_FALSE : own)
 }
@@ -33,7 +38,9 @@ function parsed(type: string, query: string, reading: SearchContext): Predicate 
   try {
     const { where } = parseSearch(type, parseParameterPairs(query), { ...reading, handling: 'strict', criteriaOnly: true })
     return where.length > 0 && where.every(isOwn) ? and(...where) : undefined
-  } catch {
+  } catch (error) {
+    // guard: scope-condition-reads-nothing-hidden
+    if (error instanceof FhirError && error.status === 403) throw error
     return undefined
   }
 }

@@ -37,7 +37,7 @@ export function readAccessOf(
 const PERSON_TYPES: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
 
 function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
-  const { scopes, patient, fhirUser, subject, client, actsFor, partner, patientScopesWithoutContext = 'all' } = token
+  const { scopes, patient, fhirUser, subject, client, actsFor, partner, seenAs, patientScopesWithoutContext = 'all' } = token
   const isClientToken = subject === client
   const access = accessOf({
     scopes,
@@ -48,5 +48,6 @@ function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
     ...userPatientsOf(fhirUser, actsFor, bases),
   })
   // guard: partner-opens-own-groups
-  return partner === undefined ? access : partnerAccessOf(access, partner, client)
+  if (partner === undefined) return access
+  return partnerAccessOf(access, partner, seenAs ?? client, ...(patient === undefined ? [] : [`Patient/${patient}`]))
 }

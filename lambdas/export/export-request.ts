@@ -1,6 +1,6 @@
 /** Parameters of an export kick-off. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
 import { parseDateRange } from '../fhir/date-range.ts'
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { toLocalReference } from '../fhir/references.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -21,7 +21,7 @@ export type TypeFilter = { readonly type: string; readonly query: string }
 
 /**
  * Returns the conditions of the filter, all of which must hold. `now`: instant that the date prefix `ap` compares with, in milliseconds
- * since 1970. Throws FhirError 400 if the filter is invalid.
+ * since 1970. Throws FhirError 400 if the filter is invalid, and 403 for a parameter that the caller must not use.
  */
 export const parseFilter = ({ type, query }: TypeFilter, reading: SearchContext, now: number): readonly Condition[] =>
   parseSearch(type, parseParameterPairs(query), { ...reading, handling: 'strict', criteriaOnly: true, now }).where
@@ -150,6 +150,7 @@ function readFilter(state: State, text: string, kickOff: KickOff): void {
   try {
     parseFilter({ type, query }, kickOff.reading, 0)
   } catch (error) {
+    if (error instanceof FhirError && error.status === 403) throw error
     return ignoreOrReject(state, kickOff.lenient, invalid('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
   }
   state.filters.push({ type, query })

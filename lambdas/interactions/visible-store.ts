@@ -5,7 +5,7 @@ import { isWholeType } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
+import type { HistoryPage, ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
 
@@ -31,10 +31,10 @@ export const visibleStoreOf =
     return {
       current: async (...asked) => shown(eye, await resources.current(...asked)),
       versions: async (...asked) => shown(eye, await resources.versions(...asked)),
-      history: (scope, window, after, limit) => {
+      history: async (scope, window, after, limit) => {
         const types = scope.type === undefined ? resourceTypes : [scope.type]
         const isWhole = (type: string): boolean => letters.every((letter) => isWholeType(access, type, letter, reading))
-        if (types.every(isWhole)) return resources.history(scope, window, after, limit)
+        if (types.every(isWhole)) return historyUnder(eye, await resources.history(scope, window, after, limit))
         if (scope.id !== undefined) return historyOf(eye, scope, window, after, limit)
         throw forbidden('A history of more than one resource is for those who may see all of it')
       },
@@ -43,10 +43,30 @@ export const visibleStoreOf =
 
 type Eye = { readonly judge: Judge; readonly letters: readonly Letter[]; readonly resources: Pick<ResourceReader, 'history'> }
 
-async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[]): Promise<readonly (ResourceVersion | undefined)[]> {
+type Versions = readonly (ResourceVersion | undefined)[]
+
+/** Returns the versions as the caller sees them: undefined in place of each that is hidden. */
+async function shown(eye: Eye, versions: Versions): Promise<Versions> {
   const judged = versions.map((version) => version !== undefined && maySeeWithLetters(eye.judge, eye.letters, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
-  return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
+  return underView(eye, may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined)))
+}
+
+/** Returns the versions under the view of the caller. */
+async function underView({ judge: { access } }: Eye, versions: Versions): Promise<Versions> {
+  const { view } = access
+  // guard: version-is-shown-under-the-view
+  if (view === undefined) return versions
+  const { viewedVersion } = await import('../access/view/viewed-version.ts')
+  return versions.map((version) => version && viewedVersion(version, view, VIEW_OPTIONS))
+}
+
+/** The store does not know which profiles are loaded. So a resource without amounts names no profile of one with amounts. */
+const VIEW_OPTIONS = { isLoaded: () => false }
+
+async function historyUnder(eye: Eye, page: HistoryPage): Promise<HistoryPage> {
+  const versions = await underView(eye, page.versions)
+  return { ...page, versions: versions.filter((version) => version !== undefined) }
 }
 
 /** Minimum versions per read. With fewer, the number of reads, and so the response time, would reveal how many versions are hidden. */

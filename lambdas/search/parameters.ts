@@ -26,6 +26,8 @@ export type SearchParameter = {
   readonly type: ParameterType
   readonly url: string
   readonly expression: string
+  /** Definition from which it was created. Absent for a component of a composite. */
+  readonly source?: Mapping | CustomMapping
   /** Resource types that its references may point to. Empty for parameters of another type. */
   readonly targets: readonly string[]
   /** FHIR types of its values. Empty for an interpreted parameter, because only an evaluation shows them. */
@@ -128,6 +130,7 @@ function parameterOf(mapping: Mapping): SearchParameter {
   const evaluate = prepareBranches(mapping.values)
   return Object.freeze({
     ...namesOf(mapping),
+    source: mapping,
     valueTypes: valueTypesOf(mapping),
     components: (mapping.components ?? []).map(componentOf),
     values: (resource: Element) => evaluate(resource, resource),
@@ -171,6 +174,7 @@ function ownParameterOf(mapping: CustomMapping): SearchParameter {
   const valueTypes = interpreted ? [] : valueTypesOf(mapping)
   return Object.freeze({
     ...namesOf(mapping),
+    source: mapping,
     field,
     valueTypes,
     components: parts,

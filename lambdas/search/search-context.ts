@@ -11,7 +11,12 @@ export type SearchContext = BaseUrls & {
   readonly allReferences?: boolean
   /** Custom parameters of the tenant, in addition to those of R4. */
   readonly custom?: readonly CustomMapping[]
+  /** Elements that the caller does not receive. Searches by them are answered 403. Absent: the caller receives all elements. */
+  readonly hiddenPaths?: HiddenPaths
 }
+
+/** Paths of hidden elements by resource type, without the type: `item.net`. */
+export type HiddenPaths = Readonly<Record<string, readonly string[]>>
 
 /** Returns the search context of a tenant, with the custom parameters of that tenant only. */
 export type SearchContextOf = (tenant: string) => SearchContext

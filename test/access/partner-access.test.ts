@@ -1,5 +1,6 @@
 /** Access of partners: a token of one opens its own Groups only, whatever its scopes name. */
 import { describe, expect, it } from '@jest/globals'
+import { PARTNER_TYPES, REFERENCED_TYPES } from '../../lambdas/access/partner-types.ts'
 import { accessOfToken } from '../../lambdas/access/token-access.ts'
 import { parseOwnToken } from '../../lambdas/access/verification/token-claims.ts'
 import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
@@ -9,10 +10,12 @@ import { BASE_URL, createTestIssuer } from './issuing.ts'
 const NPI = { system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' }
 const PAYER: Partner = { kind: 'payer', identifiers: [NPI] }
 
-const accessOf = (...scopes: readonly string[]) => {
-  const token: VerifiedToken = { ...ANONYMOUS_TOKEN, client: 'payer', subject: 'payer', clientAuth: 'assertion', scopes, partner: PAYER }
-  return accessOfToken(token, { baseUrl: BASE_URL })
+const accessWith = (scopes: readonly string[], more: Partial<VerifiedToken> = {}) => {
+  const own = { client: 'payer', subject: 'payer', clientAuth: 'assertion', scopes, partner: PAYER } as const
+  return accessOfToken({ ...ANONYMOUS_TOKEN, ...own, ...more }, { baseUrl: BASE_URL })
 }
+
+const accessOf = (...scopes: readonly string[]) => accessWith(scopes)
 
 describe('the access of a partner', () => {
   it('opens the Groups that it matched or that name it, and no other type', () => {
@@ -36,6 +39,37 @@ describe('the access of a partner', () => {
   ])('with the scopes %j has the clauses %j', (scopes, letters) =>
     expect(accessOf(...scopes).clauses.map((clause) => clause.letters)).toEqual(letters),
   )
+})
+
+describe('the access of a partner with a member in context', () => {
+  const clausesOf = (scopes: readonly string[], more: Partial<VerifiedToken> = {}) =>
+    accessWith(scopes, { patient: 'ann', ...more })
+      .clauses.filter(({ type }) => type !== 'Group')
+      .map(({ type, letters, query, within }) => [type, letters.join(''), query, within])
+
+  it('reads the types that partners receive, of this member', () => {
+    const clauses = clausesOf(['system/*.cruds'])
+    expect(clauses.map(([type]) => type)).toEqual([...PARTNER_TYPES, ...REFERENCED_TYPES])
+    expect(new Set(clauses.map(([, ...rest]) => JSON.stringify(rest)))).toEqual(new Set(['["rs","",["Patient/ann"]]']))
+    expect(accessWith(['system/*.rs'], { patient: 'ann' }).view).toBe('payer')
+  })
+
+  it.each([
+    ['a type', ['system/Patient.r'], [['Patient', 'r', '', ['Patient/ann']]]],
+    ['a condition', ['system/Coverage.rs?status=active'], [['Coverage', 'rs', 'status=active', ['Patient/ann']]]],
+    ['a type that partners do not receive', ['system/Claim.rs', 'system/Consent.rs', 'system/Binary.r'], []],
+  ])('is limited by scopes with %s', (_, scopes, expected) => expect(clausesOf(scopes)).toEqual(expected))
+
+  it('is that of the client that a person sees as, and never more than the person may see', () => {
+    const person = { client: 'explorer', subject: 'staff', seenAs: 'payer' }
+    expect(decodeURIComponent(accessWith(['user/*.rs'], { ...person, fhirUser: 'Practitioner/1' }).clauses[0]!.query)).toContain(
+      'partner|payer,',
+    )
+    const scopes = ['user/*.rs']
+    expect(clausesOf(scopes, { ...person, fhirUser: 'Practitioner/1' })).toHaveLength(PARTNER_TYPES.length + REFERENCED_TYPES.length)
+    expect(clausesOf(scopes, { ...person, fhirUser: 'Patient/bert' })).toEqual([])
+    expect(accessWith(scopes, person).clauses).toEqual([])
+  })
 })
 
 describe('the claims of a partner', () => {

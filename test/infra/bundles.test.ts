@@ -147,11 +147,13 @@ describe('the code of a function', () => {
         'granular.js',
         'jwt-verifier.js',
         'page-templates.js',
+        'partner-access.js',
         'person-patients.js',
         's3-blob-store.js',
         'tenant-index-state.js',
         'transfer-items.js',
         'ucum.js',
+        'viewed-version.js',
       ],
     ]
     for (const name of ['read', 'search'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())

@@ -4,6 +4,8 @@
  * https://hl7.org/fhir/us/carin-bb/
  */
 
+import type { HiddenPaths, SearchContext } from '../../search/search-context.ts'
+
 /** Kind of partner. Both kinds receive the same parts of a resource. They differ in the resources that an export selects. */
 export type View = 'payer' | 'provider'
 
@@ -95,10 +97,23 @@ export const isHiddenType = (type: string, view: View): boolean => rulesFor(type
  * them, or by an element below, could reveal an amount. Also any extension could: rules with paths remove those with money.
  */
 export function hiddenPathsOf(type: string, view: View): readonly string[] {
-  const paths = rulesFor(type, view).flatMap(({ isHidden, removed, states, masked }) => [
+  const paths = rulesFor(type, view).flatMap(({ isHidden, removed, states, masked, hasBasis }) => [
     ...(isHidden ? ['*'] : removed),
+    ...(hasBasis ? ['meta.profile'] : []),
     ...(states === undefined ? [] : [...ADJUDICATIONS, 'supportingInfo.value']),
     ...(masked === undefined ? [] : [...ADJUDICATIONS, 'total', 'supportingInfo.value']),
   ])
   return [...new Set(paths)]
 }
+
+const HIDDEN_PATHS: Readonly<Record<View, HiddenPaths>> = { payer: hiddenIn('payer'), provider: hiddenIn('provider') }
+
+/** Returns the hidden paths of all types whose resources are shown. A caller finds no resource of the other types. */
+function hiddenIn(view: View): HiddenPaths {
+  const types = [...BY_TYPE.keys()].filter((type) => !isHiddenType(type, view))
+  return Object.fromEntries(types.map((type) => [type, hiddenPathsOf(type, view)]))
+}
+
+/** Returns the search context of a caller with a view: without the parameters that could reveal what it hides. */
+export const searchContextUnder = <Context extends SearchContext>(view: View | undefined, context: Context): Context =>
+  view === undefined ? context : { ...context, hiddenPaths: HIDDEN_PATHS[view] }

@@ -8,14 +8,14 @@ import { ActingPersons } from '../../access/verification/acting-persons.ts'
 import { isTenant } from '../../access/verification/tenant-claim.ts'
 import { parseOwnToken } from '../../access/verification/token-claims.ts'
 import { FhirError } from '../../fhir/outcome.ts'
-import type { Client } from '../../ports/rows/clients.ts'
+import type { Client, Partner } from '../../ports/rows/clients.ts'
 import type { AuthenticatedClient } from '../clients/client-authentication.ts'
 import { EXPLORER_ID } from '../clients/explorer-client.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { type RequestParameters, requireParameter, toDescriptionText } from '../request-parameters.ts'
 import { filterServedTenants, intersectTenants, isSingleTenant, tenantsOfUser } from '../tenant-intersection.ts'
-import { createAccessToken, type TokenGrant, tokenResponse } from '../tokens/access-token.ts'
+import { createAccessToken, partnerClaimsOf, type TokenGrant, tokenResponse } from '../tokens/access-token.ts'
 import { isTokenRevoked, readCanonicalToken, tenantsOfToken } from '../tokens/received-token.ts'
 import { checkScopeConditions, contextOf, grantUserScopes, grantViewScopes, parseRequestedScopes } from './granted-scopes.ts'
 import type { UserGrantPorts } from './user-grant.ts'
@@ -37,6 +37,8 @@ type View = {
   readonly scopes: readonly string[]
   readonly tenants: readonly string[]
   readonly patient?: string
+  /** Organization for which the client is a partner. The token then has the access of a partner, with `patient` as the member. */
+  readonly partner?: Partner
 }
 
 /**
@@ -64,7 +66,12 @@ export async function exchangeToken(
   if (patient !== undefined) await checkPatient(ports, person, tenants, patient)
   const access: TokenGrant = {
     ...{ client, by: 'none', baseUrl: request.baseUrl, subject: claims.sub, sid: claims.sid, scopes, tenants, acr: claims.acr },
-    about: { ...aboutPerson(claims), ...(patient === undefined ? {} : { patient }), seen_as: view.seenAs, subject_jti: claims.jti },
+    about: {
+      ...aboutPerson(claims),
+      ...(patient === undefined ? {} : { patient }),
+      ...partnerClaimsOf(view),
+      ...{ seen_as: view.seenAs, subject_jti: claims.jti },
+    },
     // guard: exchange-ends-with-the-token-of-the-person
     life: Math.min(LIFE, claims.exp - Math.floor(ports.clock.now() / 1000)),
   }
@@ -128,7 +135,11 @@ async function viewOf(ports: TokenExchangePorts, person: Person, parameters: Req
   const client = await ports.clients.get(id)
   if (client === undefined) throw new OAuthError('invalid_request', `There is no client ${toDescriptionText(id)}`)
   const { scopes, tenants, patient } = client
-  return { seenAs: client.id, scopes, tenants, ...(patient === undefined ? {} : { patient: patient.replace(/^Patient\//, '') }) }
+  return {
+    ...{ seenAs: client.id, scopes, tenants },
+    ...(patient === undefined ? {} : { patient: patient.replace(/^Patient\//, '') }),
+    ...(client.partner === undefined ? {} : { partner: client.partner }),
+  }
 }
 
 /** Returns the tenants that both may open. `wanted`: the only one that the request needs. */

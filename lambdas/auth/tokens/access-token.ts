@@ -55,15 +55,15 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
     ...(client.consistency === undefined ? {} : { consistency: client.consistency }),
     ...(client.generation === undefined ? {} : { client_generation: client.generation }),
     ...about,
-    ...partnerClaims(client),
+    ...partnerClaimsOf(client),
     ...tenantClaim(ports.choices, access.tenants),
   }
   return { token: await signToken(ports, claims), life }
 }
 
-/** Returns the claims of a partner. They make its token one of a partner, which opens no resources of patients. */
+/** Returns the claims of a partner. They make its token one of a partner, which opens the data of at most one member. */
 // guard: partner-token-names-its-partner
-const partnerClaims = ({ partner }: Client): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
+export const partnerClaimsOf = ({ partner }: Pick<Client, 'partner'>): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
   partner === undefined ? {} : { partner: partner.kind, partner_identifiers: partner.identifiers.map(identifierTextOf) }
 
 /**

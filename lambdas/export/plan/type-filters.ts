@@ -4,6 +4,7 @@
  */
 import type { Access } from '../../access/access.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
+import { searchContextUnder } from '../../access/view/view-rules.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { and, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
@@ -32,13 +33,12 @@ const PAGE = 10_000
 const MAX_IDS = 1_000_000
 
 /**
- * Returns the context in which filters are read. Those of an export for a partner use no custom parameters, because one could find a resource
- * by an amount that the view hides.
+ * Returns the context in which filters are read. Those of an export for a partner use no parameter that could find a resource by an amount
+ * that the view hides.
  */
 export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext {
-  const { custom: _, ...builtIn } = reading
-  // guard: partner-filters-by-no-custom-parameter
-  return partner === undefined ? reading : builtIn
+  // guard: partner-filters-by-shown-elements
+  return partner === undefined ? reading : searchContextUnder(partner.view, reading)
 }
 
 /**

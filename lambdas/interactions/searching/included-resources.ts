@@ -1,4 +1,5 @@
 /** Reads the resources that a page includes with its matches, by _include and _revinclude. https://hl7.org/fhir/R4/search.html#include */
+import { searchContextUnder } from '../../access/view/view-rules.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { toLocalReference } from '../../fhir/references.ts'
@@ -11,6 +12,7 @@ import { namesOf } from '../../search/fields.ts'
 import { cacheByText } from '../../search/interned-texts.ts'
 import type { SearchParameter } from '../../search/parameters.ts'
 import type { SearchAccess } from '../../search/query/condition.ts'
+import { isHiddenParameter } from '../../search/query/hidden-parameters.ts'
 import { type Include, referenceParametersOf } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
@@ -131,7 +133,7 @@ async function addReferred(
   const seen = resources(request, 's')
   const keys = new Map<string, ResourceKey>()
   const canonicals = new Map<string, Set<string>>()
-  const leadingFrom = cacheByText(resourceTypes.length, (type) => leading(includes, type, reading))
+  const leadingFrom = cacheByText(resourceTypes.length, (type) => leading(includes, type, request))
   for (const { type, body } of sources) {
     const parameters = leadingFrom(type)
     if (parameters.size === 0) continue
@@ -171,14 +173,14 @@ async function addReferring(
   targets: readonly ResourceVersion[],
   found: Included,
 ): Promise<void> {
-  const { tenant, reading } = request
+  const { tenant } = request
   const searcher = searchAccessOf(request)
   const names = await canonicalsOfVersions(targets)
   const sources = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
   for (const source of sources.length === 0 ? [] : searcher.within(sources)) {
     if (found.isCut) return
     const where = or(
-      ...[...leading(includes, source, reading)].flatMap(([parameter, wanted]): readonly Predicate[] => {
+      ...[...leading(includes, source, request)].flatMap(([parameter, wanted]): readonly Predicate[] => {
         const { field, targets: possible } = parameter
         const to = targets.filter(({ type }) => possible.includes(type) && (wanted.has(type) || wanted.has(undefined)))
         return [
@@ -211,11 +213,14 @@ const keyOneOf = (field: string, oneOf: readonly string[]): readonly Predicate[]
 function leading(
   includes: readonly Include[],
   type: string,
-  { custom }: FhirRequest['reading'],
+  { access: { view }, reading }: Pick<FhirRequest, 'access' | 'reading'>,
 ): ReadonlyMap<SearchParameter, ReadonlySet<string | undefined>> {
+  const { custom, hiddenPaths } = searchContextUnder(view, reading)
   const parameters = new Map<SearchParameter, Set<string | undefined>>()
   for (const include of includes)
     for (const parameter of referenceParametersOf(include, type, custom)) {
+      // guard: include-follows-no-hidden-reference
+      if (hiddenPaths !== undefined && isHiddenParameter(hiddenPaths, type, parameter)) continue
       const wanted = parameters.get(parameter) ?? new Set()
       parameters.set(parameter, wanted.add(include.target))
     }

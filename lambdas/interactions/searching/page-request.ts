@@ -1,4 +1,5 @@
 /** Parses which page of a search is requested, and creates the links to other pages. https://hl7.org/fhir/R4/search.html#Paging */
+import { searchContextUnder } from '../../access/view/view-rules.ts'
 import type { BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isFault } from '../../ports/faults.ts'
@@ -44,7 +45,7 @@ const LONGEST_CURSOR = 3_500
 
 /**
  * Parses the search and the position of its page. Throws FhirError 400 for an invalid search or the cursor of another search. Throws
- * FhirError 410 for an expired cursor.
+ * FhirError 410 for an expired cursor, and 403 for a parameter that could reveal what the view of the caller hides.
  */
 export async function parsePageRequest(ports: PagePorts, request: FhirRequest): Promise<PageRequest> {
   checkSingleValued(request.parameters, SINGLE_VALUE_PARAMETERS)
@@ -85,7 +86,8 @@ function askedOf(
   // A cursor continues where its page ended, regardless of the preferred pagination.
   const { pagination, ...preferences } = request.preferences
   const preferred = more.after === undefined && pagination !== undefined ? { pagination } : {}
-  const search = parseSearch(request.type, pairs, { ...preferences, ...preferred, now: clock.now(), ...request.reading })
+  const reading = searchContextUnder(request.access.view, request.reading)
+  const search = parseSearch(request.type, pairs, { ...preferences, ...preferred, now: clock.now(), ...reading })
   const { criteria, order, group } = search
   const filters = criteria.map((pair) => JSON.stringify(pair)).sort()
   return {

@@ -8,6 +8,7 @@ import type { Condition } from './condition.ts'
 import { invalidValueError } from './criterion.ts'
 import { findElementParameter } from './element-parameter.ts'
 import { type Grouping, groupCountPerPage, parseGroupCount, parseGroupField } from './group.ts'
+import { checkHiddenParameters } from './hidden-parameters.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
 import { parsePageSize } from './page-size.ts'
 import { checkSingleValued, MAX_SEARCH_PARAMETERS, type ParameterPairs, tooManyParametersError } from './parameter-pairs.ts'
@@ -131,6 +132,7 @@ const NEW_STATE = (): Omit<State, 'type' | 'isGrouped' | 'options' | 'left'> => 
 function requestOf(state: State): SearchRequest {
   const { where, order, criteria, ignored, includes, total, types } = state
   const group = groupingOf(state)
+  checkHiddenParameters({ where, order, group, includes, types: state.type === undefined ? types : [state.type] }, state.options)
   const size = group === undefined ? state.count : groupCountPerPage(state.count, group.hits)
   const count = state.isCounted ? 0 : size
   const type = includes.length > 0 ? undefined : (state.type ?? onlyOf(types))

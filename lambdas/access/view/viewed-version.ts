@@ -1,0 +1,28 @@
+/** Versions as a caller with a view receives them. Only callers with a view load this file and what it imports. */
+import { parseJsonBytes, writeJson } from '../../fhir/json.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { MachineFault } from '../../ports/faults.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { mayChange, type ViewOptions, viewOf } from './view.ts'
+import type { View } from './view-rules.ts'
+
+/**
+ * Returns the version under the view, or undefined if the view hides it. A version without a body stays the same. Throws the fault
+ * `store-damaged` if the body must change and is not JSON.
+ */
+export function viewedVersion(version: ResourceVersion, view: View, options: ViewOptions): ResourceVersion | undefined {
+  const { type, body } = version
+  if (body.length === 0 || !mayChange(type, Buffer.from(body.buffer, body.byteOffset, body.length), view)) return version
+  const whole = resourceOf(body)
+  const shown = viewOf(whole, view, options)
+  if (shown === whole) return version
+  return shown === undefined ? undefined : { ...version, body: Buffer.from(writeJson(shown)) }
+}
+
+function resourceOf(body: Uint8Array): Resource {
+  try {
+    return parseJsonBytes(body) as Resource
+  } catch {
+    throw new MachineFault('store-damaged', 'what is stored of a resource is no JSON')
+  }
+}

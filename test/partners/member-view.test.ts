@@ -1,0 +1,96 @@
+/** A partner with a member in context reads the data of that member under its view. */
+import { describe, expect, it } from '@jest/globals'
+import type { TestClient, Tree } from '../api/server.ts'
+import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { CLAIM_PAIRS } from '../fixtures/payer/claims.ts'
+import { memberClientOf } from './member-tokens.ts'
+import { amountsOf, membersBundle, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+
+const withMember = (proof: (member: TestClient, server: SettingsServer) => Promise<void>, scopes?: readonly string[]): Promise<void> =>
+  withSettings(PAYER_SETTINGS, async (server) => {
+    expect((await server.post('/', membersBundle())).status).toBe(200)
+    await partnerOf(server)
+    await proof(await memberClientOf(server, { id: 'payer', patient: 'ann', ...(scopes === undefined ? {} : { scopes }) }), server)
+  })
+
+const WITHOUT = CLAIM_PAIRS[0]![1] as Tree
+
+/** Expects the claim of the member as CARIN shows it without amounts. */
+function expectShown(claim: Tree): void {
+  expect({ ...claim, meta: undefined, patient: undefined, id: undefined }).toEqual({
+    ...{ ...WITHOUT, meta: undefined, patient: undefined, id: undefined },
+  })
+  expect(claim.meta.tag).toEqual([expect.objectContaining({ code: 'SUBSETTED' })])
+  expect(amountsOf(claim)).toEqual([])
+}
+
+describe('a partner with a member in context', () => {
+  it.each(['/ExplanationOfBenefit/claim-ann', '/ExplanationOfBenefit/claim-ann/_history/1'])('reads %s without amounts', (path) =>
+    withMember(async (member) => {
+      const { status, body, headers } = await member.get(path)
+      expect([status, headers.get('etag')]).toEqual([200, 'W/"1"'])
+      expectShown(body)
+    }),
+  )
+
+  it.each([
+    '/ExplanationOfBenefit/claim-ann/_history',
+    '/ExplanationOfBenefit',
+    '/ExplanationOfBenefit?status=active&_sort=-created',
+    '/ExplanationOfBenefit?patient=ann',
+    '/Patient/ann/ExplanationOfBenefit',
+    '/Patient?_revinclude=ExplanationOfBenefit:patient',
+    '/Patient/ann/$everything',
+  ])('receives %s without amounts', (path) =>
+    withMember(async (member) => {
+      const { status, body } = await member.get(path)
+      expect(status).toBe(200)
+      const claims = body.entry
+        .map(({ resource }: Tree) => resource)
+        .filter(({ resourceType }: Tree) => resourceType === 'ExplanationOfBenefit')
+      expect(claims.map(({ id }: Tree) => id)).toEqual(['claim-ann'])
+      expectShown(claims[0])
+    }),
+  )
+
+  it('sees no other member, and no type that partners do not receive', () =>
+    withMember(async (member, server) => {
+      for (const resourceType of ['Claim', 'Consent', 'List', 'Basic', 'AuditEvent', 'Binary'])
+        expect([resourceType, (await member.get(`/${resourceType}`)).status]).toEqual([resourceType, 403])
+      expect((await server.get('/Patient/bert')).status).toBe(200)
+      for (const path of ['/Patient/bert', '/ExplanationOfBenefit/claim-bert', '/Observation/weight-bert'])
+        expect([path, (await member.get(path)).status]).toEqual([path, 404])
+      expect((await member.get('/Patient')).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['ann'])
+    }))
+
+  it('writes nothing', () =>
+    withMember(async (member) => {
+      const { body } = await member.get('/ExplanationOfBenefit/claim-ann')
+      expect((await member.put('/ExplanationOfBenefit/claim-ann', body)).status).toBe(403)
+      expect((await member.post('/Observation', { resourceType: 'Observation' })).status).toBe(403)
+      expect((await member.delete('/Coverage/coverage-ann')).status).toBe(403)
+    }))
+
+  it.each([
+    ['/ExplanationOfBenefit?_profile=http://example.org/a', '_profile of ExplanationOfBenefit'],
+    ['/ExplanationOfBenefit?_sort=_profile', '_profile of ExplanationOfBenefit'],
+    ['/ExplanationOfBenefit?_profile:missing=true', '_profile of ExplanationOfBenefit'],
+    ['/?_profile=http://example.org/a', '_profile of ExplanationOfBenefit'],
+    ['/Patient?_has:ExplanationOfBenefit:patient:_profile=http://example.org/a', '_profile of ExplanationOfBenefit'],
+  ])('does not search %s', (path, text) =>
+    withMember(async (member) => {
+      const { status, body } = await member.get(path)
+      expect([status, body.issue?.[0].code, body.issue?.[0].details?.text]).toEqual([403, 'forbidden', expect.stringContaining(text)])
+    }),
+  )
+
+  it('finds nothing by a scope with a condition on a hidden element', () =>
+    withMember(
+      async (member) => {
+        const { status, body } = await member.get('/ExplanationOfBenefit')
+        expect([status, body.issue[0].details.text]).toEqual([403, expect.stringContaining('_profile of ExplanationOfBenefit')])
+        expect((await member.get('/Patient/ann')).status).toBe(403)
+      },
+      ['system/ExplanationOfBenefit.rs?_profile=http://example.org/a'],
+    ))
+})
