@@ -12,6 +12,7 @@ import type { Clock } from '../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexProgress, Reindexer } from '../ports/search/index-status.ts'
 import type { OutdatedParameters, Searches } from '../ports/search/search-index.ts'
+import type { QueryDigest } from '../ports/security/query-digest.ts'
 import type { Seal } from '../ports/security/seal.ts'
 import type { CommitResult, Identifier, ResourceReader, UniquenessGuard, VersionKey, Write } from '../ports/store/resource-store.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
@@ -190,7 +191,7 @@ export type Ports = {
   /** Creates the index for the conditional searches of one write attempt. These searches share the recent writes that it reads. */
   readonly latest: () => Searches
   readonly clock: Clock
-  readonly seal: Seal
+  readonly seal: Seal & QueryDigest
   readonly blobs: BlobStore
   readonly progress: IndexProgress
   readonly reindex: Reindexer

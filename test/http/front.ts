@@ -51,7 +51,7 @@ export function stepsWith(parts: Partial<WritingStepParts> = {}) {
     authenticator: openAuthenticator,
     report: () => undefined,
     tokens: {
-      seal: { seal: () => '', open: () => undefined },
+      seal: { seal: () => '', open: () => undefined, digest: () => '' },
       clock,
       consistency: 'eventual' as const,
       index: { caughtUp: async () => true },

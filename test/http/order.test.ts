@@ -34,7 +34,7 @@ const parts = {
   authenticator: openAuthenticator,
   report: () => undefined,
   tokens: {
-    seal: { seal: () => '', open: () => undefined },
+    seal: { seal: () => '', open: () => undefined, digest: () => '' },
     clock: { now: () => 0, newId: () => 'id' },
     consistency: 'eventual' as const,
     index: { caughtUp: async () => true },

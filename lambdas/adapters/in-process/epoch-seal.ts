@@ -1,8 +1,13 @@
 /** Seal that binds texts to the restore generation of a store. A text sealed in another generation opens with `isFormer`. */
+import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 
-/** Returns a seal that stores the generation in each sealed text. A text without one is of generation 0, before any restore. */
-export const sealOfEpoch = (seal: Seal, epoch: number): Seal => ({
+/**
+ * Returns a seal that stores the generation in each sealed text. A text without one is of generation 0, before any restore. Digests are
+ * equal in all generations.
+ */
+export const sealOfEpoch = (seal: Seal & QueryDigest, epoch: number): Seal & QueryDigest => ({
+  digest: (query) => seal.digest(query),
   seal: (text, at) => seal.seal(epoch === 0 && !text.startsWith(MARK) ? text : `${MARK}${epoch}${MARK}${text}`, at),
   open(sealed) {
     const opened = seal.open(sealed)

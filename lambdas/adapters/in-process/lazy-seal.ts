@@ -8,8 +8,7 @@ export class LazySeal implements Seal, QueryDigest {
   readonly #readKey: () => Promise<Uint8Array>
   readonly #epoch: number
   #opening: Promise<void> | undefined
-  #seal: Seal | undefined
-  #digests: QueryDigest | undefined
+  #seal: (Seal & QueryDigest) | undefined
 
   /** `readKey`: reads the key of the seal. `epoch`: restore generation of the store. */
   constructor(readKey: () => Promise<Uint8Array>, epoch: number) {
@@ -21,9 +20,7 @@ export class LazySeal implements Seal, QueryDigest {
   ready(): Promise<void> {
     this.#opening ??= this.#readKey().then(
       (key) => {
-        const opened = new AesSeal(key)
-        this.#seal = sealOfEpoch(opened, this.#epoch)
-        this.#digests = opened
+        this.#seal = sealOfEpoch(new AesSeal(key), this.#epoch)
       },
       (error: unknown) => {
         this.#opening = undefined
@@ -42,11 +39,10 @@ export class LazySeal implements Seal, QueryDigest {
   }
 
   digest(query: string): string {
-    if (this.#digests === undefined) throw new Error('the seal is not ready')
-    return this.#digests.digest(query)
+    return this.#opened.digest(query)
   }
 
-  get #opened(): Seal {
+  get #opened(): Seal & QueryDigest {
     if (this.#seal === undefined) throw new Error('the seal is not ready')
     return this.#seal
   }

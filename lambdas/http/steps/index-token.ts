@@ -2,7 +2,6 @@
  * Read-your-writes for an index that lags behind the store. A write returns a token, and a search with this token waits until the index has
  * the write. Alternatively the write itself waits. FHIR does not define this. https://hl7.org/fhir/R4/search.html
  */
-import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import { type EntryRequest, entriesOf } from '../../interactions/bundle/entry.ts'
@@ -10,6 +9,7 @@ import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import { indexBehind } from '../../ports/faults.ts'
 import type { IndexVisibility } from '../../ports/search/search-index.ts'
+import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
 import { callerOf, type Exchange, type Step } from '../exchange.ts'
@@ -18,7 +18,7 @@ import { matchEntry } from '../route-table.ts'
 export type Consistency = 'eventual' | 'strong'
 
 export type TokenParts = {
-  readonly seal: Seal
+  readonly seal: Seal & QueryDigest
   readonly clock: Clock
   readonly index: IndexVisibility
   /** The setting `consistency`. `strong`: writes without X-Consistency wait until searches find them. */
@@ -108,7 +108,7 @@ async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens
   const token = seal.seal(JSON.stringify([tenant, tokens]), clock.now())
   if (token.length <= LONGEST) return token
   const text = JSON.stringify(tokens)
-  const key = createHash('sha256').update(`${tenant} ${text}`).digest('base64url')
+  const key = seal.digest(`${tenant} ${text}`)
   await blobs.put(`${FOLDER}/${key}`, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
   return seal.seal(JSON.stringify([tenant, key]), clock.now())
 }

@@ -71,7 +71,7 @@ export class LinkedResources {
   /** Stores the state of the collection and returns its key, for the cursor of the next page. */
   keep(): Promise<string> {
     const kept: Kept = { names: this.#names, own: this.#own, followed: this.#followed }
-    return storeQuery(this.#record.ports.blobs, this.#record.ports.clock, this.#record.request, kept)
+    return storeQuery(this.#record.ports, this.#record.request, kept)
   }
 
   /** Collected names such as `Practitioner/1`, by type and then by name, in the order of the response. */

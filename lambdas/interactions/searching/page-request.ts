@@ -139,20 +139,17 @@ async function linksTo(
   return Promise.all(pagesFrom(asked, next).map(link))
 }
 
-async function carriedBy({ seal, clock, blobs }: PagePorts, request: FhirRequest, cursor: Cursor, paged: PagedRequest): Promise<string> {
+async function carriedBy(ports: PagePorts, request: FhirRequest, cursor: Cursor, paged: PagedRequest): Promise<string> {
+  const { seal, clock } = ports
   const text = sealCursor(seal, clock, cursor, paged)
   if (text.length <= LONGEST_CURSOR) return text
-  const carried: Carried = { whole: await storeQuery(blobs, clock, request, cursor) }
+  const carried: Carried = { whole: await storeQuery(ports, request, cursor) }
   return sealCursor(seal, clock, carried, paged)
 }
 
 /** Stores the parameters, unless the request came with their key. Returns the key, or undefined if there are no parameters. */
-const keyOf = async (
-  { blobs, clock }: PagePorts,
-  request: FhirRequest,
-  { query }: PageRequest,
-  pairs: ParameterPairs,
-): Promise<string | undefined> => query ?? (pairs.length === 0 ? undefined : await storeQuery(blobs, clock, request, pairs))
+const keyOf = async (ports: PagePorts, request: FhirRequest, { query }: PageRequest, pairs: ParameterPairs): Promise<string | undefined> =>
+  query ?? (pairs.length === 0 ? undefined : await storeQuery(ports, request, pairs))
 
 type PageLink = {
   readonly relation: BundleLink['relation']

@@ -4,17 +4,20 @@
  */
 import { createHash } from 'node:crypto'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import type { Clock } from '../../ports/execution/clock.ts'
+import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
+import type { Ports } from '../interaction.ts'
 import type { LinkOwner } from './cursor.ts'
 
 export const QUERY_KEY_PREFIX = 'queries/'
+type QueryPorts = Pick<Ports, 'blobs' | 'clock' | 'seal'>
 const DAY = 24 * 60 * 60 * 1000
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Returns the key: the day (UTC), a digest of the tenant, and a digest of the content and its caller. */
-const keyOf = (at: number, tenant: string, text: string): string => `${dayOf(at)}/${hashed(tenant).slice(0, 16)}/${hashed(text)}`
+/** Returns the key: the day (UTC), a digest of the tenant, and a keyed digest of the content and its caller, because logs of S3 show keys. */
+const keyOf = (at: number, tenant: string, text: string, digests: QueryDigest): string =>
+  `${dayOf(at)}/${hashed(tenant).slice(0, 16)}/${digests.digest(text)}`
 
 const hashed = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
@@ -25,9 +28,9 @@ export const tenantDigestOf = (key: string): string => key.split('/').at(-2) ?? 
  * Stores `kept` as JSON and returns its key. Within a day (UTC), the same content of the same tenant and client has the same key, and is
  * stored once.
  */
-export async function storeQuery(blobs: BlobStore, clock: Clock, { tenant, client }: LinkOwner, kept: unknown): Promise<string> {
+export async function storeQuery({ blobs, clock, seal }: QueryPorts, { tenant, client }: LinkOwner, kept: unknown): Promise<string> {
   const text = JSON.stringify([tenant, client, kept])
-  const key = keyOf(clock.now(), tenant, text)
+  const key = keyOf(clock.now(), tenant, text, seal)
   if ((await blobs.get(QUERY_KEY_PREFIX + key)) === undefined)
     await blobs.put(QUERY_KEY_PREFIX + key, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
   return key

@@ -223,7 +223,12 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
   }
 }
 
-const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): Omit<TokenParts, 'consistency'> => ({
+const tokensOf = (
+  { store, searcher }: Stores,
+  clock: Clock,
+  seal: TokenParts['seal'],
+  blobs: BlobStore,
+): Omit<TokenParts, 'consistency'> => ({
   seal,
   clock,
   blobs,

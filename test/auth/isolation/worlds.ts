@@ -1,4 +1,5 @@
 /** Two servers that differ only in what one client may not see: same instants, same cursors, and each call at the ports is written down. */
+import { createHash } from 'node:crypto'
 import { CheckedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
 import type { QueryDigest } from '../../../lambdas/ports/security/query-digest.ts'
 import type { Seal } from '../../../lambdas/ports/security/seal.ts'
@@ -11,7 +12,7 @@ export type World = Site & { readonly calls: string[]; at: (instant: number) => 
 
 /** Says all it knows: what differs in a cursor is seen. */
 export const createOpenSeal: Seal & QueryDigest = {
-  digest: (query) => query,
+  digest: (query) => createHash('sha256').update(query).digest('base64url'),
   seal: (text, at) => Buffer.from(JSON.stringify([text, at])).toString('base64url'),
   open(sealed) {
     const opened = Buffer.from(sealed, 'base64url').toString()

@@ -66,6 +66,15 @@ describe('X-Index-Token', () => {
     }
   })
 
+  it('is stored under a key that names no resource, also not by an unkeyed digest', async () => {
+    const written = versions(50)
+    const [one, other] = [world(), world()]
+    for (const { tell } of [one, one, other]) await tell(written)
+    const keys = [...one.kept.keys(), ...other.kept.keys()]
+    expect(keys).toEqual(Array(2).fill(expect.stringMatching(/^tokens\/[\w-]{22}$/)))
+    expect(new Set(keys).size).toBe(2)
+  })
+
   it('may be combined with others: all are awaited', async () => {
     const { asked, tell, wait } = world()
     const several = [versions(1), versions(50), versions(2)]

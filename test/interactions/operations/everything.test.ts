@@ -1,4 +1,5 @@
 /** $everything of a patient of whom there is very much: what one page reads and holds is bounded, and what pages keep between them may be gone. */
+import { createHash } from 'node:crypto'
 import { beforeEach, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
@@ -68,6 +69,7 @@ const ports = {
   }),
   clock: { now: () => now },
   seal: {
+    digest: (text: string) => createHash('sha256').update(text).digest('base64url'),
     seal: (text: string, at: number) => JSON.stringify([text, at]),
     open(sealed: string) {
       const [text, at] = JSON.parse(sealed)

@@ -102,7 +102,7 @@ const portsOf = (requests: RequestStore) =>
     },
     resources: visibleStoreOf(requests, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
-    seal: { seal: (text: string) => text },
+    seal: { seal: (text: string) => text, digest: () => 'digest' },
     blobs: { get: async () => undefined, put: async () => undefined },
     choices: { versioning: true },
   }) as unknown as typeof ports

@@ -1,6 +1,7 @@
 /** Kept queries take no more room than they may: the oldest go, and nobody's push out those of others. */
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
+import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
 import { readStoredQuery, storeQuery, sweepStoredQueries } from '../../../lambdas/interactions/searching/stored-query.ts'
 import { QuotaBlobStore } from '../../../lambdas/interactions/searching/stored-query-quota.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
@@ -8,6 +9,7 @@ import { newFolder } from '../../fixtures/at-end.ts'
 const BOUNDS = { ofTenant: 50_000, inAll: 120_000 }
 const DAY = 24 * 60 * 60 * 1000
 const clock = { now: () => 10 * DAY, newId: () => 'id' }
+const seal = new AesSeal(new Uint8Array(32))
 const LONG = 'x'.repeat(9_900)
 
 describe('stored queries', () => {
@@ -15,7 +17,7 @@ describe('stored queries', () => {
     const folder = newFolder()
     const open = () => new QuotaBlobStore(new FilesystemBlobStore(folder), BOUNDS)
     const keep = (blobs: QuotaBlobStore, tenant: string, name: string, text = LONG) =>
-      storeQuery(blobs, clock, { tenant, client: 'c' }, [[name, text]])
+      storeQuery({ blobs, clock, seal }, { tenant, client: 'c' }, [[name, text]])
     const left = async (blobs: QuotaBlobStore, tenant: string, keys: readonly string[]) => {
       const found: number[] = []
       for (const [i, key] of keys.entries()) if ((await readStoredQuery(blobs, { tenant, client: 'c' }, key)) !== undefined) found.push(i)

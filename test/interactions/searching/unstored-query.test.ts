@@ -22,7 +22,7 @@ const portsWith = (put: () => Promise<void>): SearchPorts =>
     index: { find: async () => ({ hits: [{ type: 'Patient', id: 'a', version: 1, position: {} }], more: true }), outdated: async () => [] },
     resources: visibleStoreOf(store, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
-    seal: { seal: () => 'sealed' },
+    seal: { seal: () => 'sealed', digest: () => 'digest' },
     blobs: { get: async () => undefined, put },
   }) as unknown as SearchPorts
 

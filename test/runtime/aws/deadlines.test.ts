@@ -169,7 +169,7 @@ describe('A batch', () => {
       writes: 'on',
       maxBody: 1_000_000,
       tokens: {
-        seal: { seal: () => 'token', open: () => undefined },
+        seal: { seal: () => 'token', open: () => undefined, digest: () => 'digest' },
         clock: aws.clock(),
         consistency: 'eventual',
         index: { caughtUp: async () => true },
