@@ -38,7 +38,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/packages': ['lambdas/fhir', 'lambdas/ports', 'node:crypto'],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   // Bulk export: the request, the job, its steps.
-  'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535', 'node:crypto'],
+  'lambdas/export': [
+    'lambdas/fhir',
+    'lambdas/search',
+    'lambdas/ports',
+    'lambdas/access',
+    'lambdas/partners',
+    'jsonpath-rfc9535',
+    'node:crypto',
+  ],
   // Requests of other organizations: matches of members, their consents and Groups.
   'lambdas/partners': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto'],
   'lambdas/http': [
@@ -184,7 +192,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     consistency: ['resources'],
     capabilities: [],
     rest: ['resources', 'searching', 'writing', 'validation', 'consistency'],
-    operations: ['rest', 'resources', 'searching', 'writing', 'validation'],
+    operations: ['rest', 'resources', 'searching', 'writing', 'validation', 'export'],
     export: ['resources', 'searching'],
     bundle: ['rest', 'resources', 'writing', 'validation', 'consistency', 'capabilities'],
   },
@@ -197,7 +205,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     write: ['select', 'plan', 'job', 'versions'],
     collect: ['write', 'select', 'plan', 'job', 'versions'],
     schedules: ['job', 'write'],
-    workflow: ['versions', 'job', 'plan', 'select', 'write', 'collect', 'schedules'],
+    match: ['job', 'write'],
+    workflow: ['versions', 'job', 'plan', 'select', 'write', 'collect', 'match', 'schedules'],
   },
   'lambdas/auth': {
     '.': [],
@@ -217,7 +226,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     stream: ['feed', 'lifecycle'],
     rebuild: ['stream', 'feed', 'lifecycle'],
   },
-  'lambdas/partners': { '.': [], match: [], consent: [], groups: [], usage: [] },
+  'lambdas/partners': { '.': [], match: [], consent: [], groups: [], bulk: ['match', 'consent', 'groups'], usage: [] },
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: ['types'] },
   'lambdas/ports': {
     '.': [],

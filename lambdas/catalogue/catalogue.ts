@@ -79,6 +79,7 @@ export const INTERACTIONS = {
   // guard: docref-needs-read-scope
   docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
   'member-match':       { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
+  'bulk-member-match': { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
   // No HEAD, because GET starts a job.
   export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
   'export-for-partner': { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
@@ -193,6 +194,7 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'GET /{type}/$docref': 'docref',
   'POST /{type}/$docref': 'docref',
   'POST /{type}/$member-match': 'member-match',
+  'POST /{type}/$bulk-member-match': 'bulk-member-match',
   'GET /$export': 'export',
   'POST /$export': 'export',
   'GET /{type}/$export': 'export',

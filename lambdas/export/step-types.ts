@@ -1,4 +1,5 @@
 /** Steps of the export workflow (workflow.ts): their dependencies, inputs and outputs. */
+import type { FoundMatch, MatchOwner } from '../partners/bulk/found-match.ts'
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { Rows } from '../ports/rows/rows.ts'
@@ -36,6 +37,8 @@ export type ExportParts = {
   readonly groupTypes: readonly string[]
   /** Setting: rules for resources that are exported by reference. */
   readonly additionalResources: AdditionalResources
+  /** Stores what a match found, once: a resource that exists already stays as it is. */
+  readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
   /** Reports errors of a step. */
   readonly report: (error: unknown) => void
 }

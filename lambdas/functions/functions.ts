@@ -78,7 +78,8 @@ export type PortName =
  * - `jobs`: reads and writes export jobs, and reads their progress. `job-list`: also lists the jobs. `job-rows`: lists them, and also
  *   writes the progress and other rows of jobs.
  * - `schedules`: state of scheduled exports. `old-schedules`: removes the state of schedules that the settings no longer contain.
- * - `export-files`: writes, reads and removes export files. `removed-files`: only removes them. `copies`: copies them to external buckets.
+ * - `export-files`: writes, reads and removes export files. `removed-files`: only removes them.
+ *   `match-requests`: only writes requests of matches. `copies`: copies them to external buckets.
  * - `start-exports`, `stop-exports`, `watch-exports`: start and stop the workflow of a job, and read whether it runs.
  * - `links`: signs links to export files. `link-key`: reads the public key of these links.
  */
@@ -90,6 +91,7 @@ export type ExportPort =
   | 'old-schedules'
   | 'copies'
   | 'export-files'
+  | 'match-requests'
   | 'removed-files'
   | 'start-exports'
   | 'stop-exports'
@@ -151,7 +153,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   validate: { kind: 'request', ports: ['resources', 'index', 'conditional-searches', 'progress', 'conformance', 'packages', ...CALLER] },
   'apply-fhirpath': { kind: 'request', ports: ['own-definitions', 'progress', 'conformance', 'packages', ...CALLER] },
   everything: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
-  'member-match': { kind: 'request', ports: WRITING },
+  'member-match': { kind: 'request', ports: [...WRITING, 'jobs', 'match-requests', 'start-exports'] },
   export: { kind: 'request', ports: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...CALLER] },
   'export-status': { kind: 'light', ports: ['jobs', 'job-list', 'links', 'persons', ...CALLER] },
   'export-cancel': { kind: 'light', ports: ['jobs', 'stop-exports', 'removed-files', 'persons', ...CALLER] },
@@ -177,7 +179,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
   'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },
   'link-key': { kind: 'light', ports: ['link-key'] },
-  'export-step': { kind: 'worker', ports: ['resources', 'index', 'progress', 'job-rows', 'export-files'] },
+  'export-step': { kind: 'worker', ports: ['resources', 'writer', 'index', 'progress', 'job-rows', 'export-files'] },
   'export-sweep': {
     kind: 'request',
     ports: ['job-rows', 'passes', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],

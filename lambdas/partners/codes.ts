@@ -29,7 +29,12 @@ export const CONSENT_PURPOSES = `${PDEX}/CodeSystem/pdex-consent-api-purpose`
 export const OPT_OUT_GROUP = `${PDEX}/StructureDefinition/pdex-member-opt-out`
 export const OPT_OUT_SCOPES = `${PDEX}/CodeSystem/opt-out-scope`
 
-export const MATCHED_GROUP = `${PDEX}/StructureDefinition/pdex-member-match-group`
-export const MATCHED_PATIENT = `${PDEX}/StructureDefinition/base-ext-match-parameters`
-export const MATCHED_COVERAGE = `${PDEX}/StructureDefinition/base-ext-match-coverage`
-export const MATCHED: Code = { system: `${PDEX}/CodeSystem/PdexMultiMemberMatchResultCS`, code: 'match' }
+const PROFILE = `${PDEX}/StructureDefinition`
+/** Profiles of the Groups of a match: between payers, and for providers. Members who opted out have OPT_OUT_GROUP. */
+export const MATCHED_GROUP = { payer: `${PROFILE}/pdex-member-match-group`, provider: `${PROFILE}/pdex-provider-member-match` }
+export const NOT_MATCHED_GROUP = { payer: `${PROFILE}/pdex-member-no-match-group`, provider: `${PROFILE}/pdex-provider-member-no-match` }
+
+export const MATCHED_PATIENT = `${PROFILE}/base-ext-match-parameters`
+export const MATCHED_COVERAGE = `${PROFILE}/base-ext-match-coverage`
+/** Codes of the Groups of a match. */
+export const MATCH_RESULTS = `${PDEX}/CodeSystem/PdexMultiMemberMatchResultCS`

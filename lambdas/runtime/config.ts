@@ -88,6 +88,8 @@ export const SETTINGS = [
   setting('exportAdditionalResources', 'text', ''), // JSON file, or the JSON itself, with the rules for referenced resources that exports of patients and groups include; it replaces lambdas/export/additional-resources.json. On AWS an object in the settings of the stage
   setting('payer', 'identifiers', ''), // identifiers of the payer that runs the server, as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893. Consents of members name the payer by one of them; without one, no member is matched
   setting('sensitiveLabels', ['unknown', 'none'], 'unknown'), // sensitive data of members: unknown: the payer has not decided what is sensitive, so a Consent that excludes it is not complied with; none: the payer stores no sensitive data
+  setting('maxMatchMembers', 'count', '2000'), // maximum members of one Group/$bulk-member-match; a request with more is answered 413
+  setting('payerGroupDays', 'days', '366'), // days for which a member whom another payer matched stays in its Group; the end of the member's Consent ends it earlier
   setting('requestLog', 'switch', 'off'), // on: a line of JSON on standard output for each request: interaction, type, status, bytes, request id, total milliseconds, and milliseconds per dependency. On AWS the default is on, and the lines are in the logs of the functions
   setting('metricsPort', 'port', '0'), // port of 127.0.0.1 that answers `GET /metrics` in the text format of Prometheus; 0: none
   setting('searchBudget', 'wait', '10000'), // milliseconds that a search may run before it is answered 503; it waits up to twice as long for the index and for earlier searches

@@ -54,6 +54,10 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
       allowEncryption(aws),
     ],
   }),
+  'match-requests': (aws) => ({
+    environment: exportFiles(aws),
+    statements: [onObjects(aws, 'exports/*/request/*', ['s3:PutObject']), allowEncryption(aws)],
+  }),
   'removed-files': (aws) => ({ environment: exportFiles(aws), statements: [onExportFiles(aws, ['s3:DeleteObject'])] }),
   'start-exports': (aws) => onExports(aws, 'StartExecution'),
   'stop-exports': (aws) => onExports(aws, 'StopExecution'),
@@ -71,7 +75,9 @@ const objectsOf = ({ stateTable }: AwsResources, resource: string): string =>
 const viaS3 = ({ stateTable }: AwsResources) => ({ StringEquals: { 'kms:ViaService': `s3.${Stack.of(stateTable).region}.amazonaws.com` } })
 
 const exportFiles = ({ exportBucket }: AwsResources) => ({ FHIR_EXPORT_BUCKET: exportBucket.bucketName })
-const onExportFiles = ({ exportBucket }: AwsResources, actions: string[]) => allow(actions, [exportBucket.arnForObjects('exports/*')])
+const onObjects = ({ exportBucket }: AwsResources, pattern: string, actions: string[]) =>
+  allow(actions, [exportBucket.arnForObjects(pattern)])
+const onExportFiles = (aws: AwsResources, actions: string[]) => onObjects(aws, 'exports/*', actions)
 
 /** Permits starts on the state machine, and stops and descriptions on its executions. */
 function onExports({ exportMachine }: AwsResources, action: 'StartExecution' | 'StopExecution' | 'DescribeExecution'): PortAccess {

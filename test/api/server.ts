@@ -135,7 +135,7 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
       })
     }
     const text = await response.text()
-    const parsed: Tree = text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
+    const parsed: Tree = text !== '' && /\bjson/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
     const token = response.headers.get('x-index-token')
     if (parsed?.type === 'searchset') tokens = tokens.filter((each) => !sent.includes(each))
     if (token !== null) tokens = [...tokens, token].slice(-MAX_TOKENS)

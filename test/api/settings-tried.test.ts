@@ -62,6 +62,8 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   exportAdditionalResources: { trials: keeping.additionalTrials, wrong: { '{': ' is no JSON', '/nowhere.json': ': /nowhere.json cannot be read (ENOENT)', '{"Nobody":[]}': '.Nobody is no resource type of R4' } },
   payer: { trials: payer.payerTrials, wrong: wrong('identifiers as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893', '1234567893', 'npi|1', 'urn:a|1,') },
   sensitiveLabels: { trials: payer.labelTrials, wrong: wrong('one of unknown, none', 'some') },
+  maxMatchMembers: { trials: payer.memberTrials, wrong: COUNT },
+  payerGroupDays: { trials: payer.payerDaysTrials, wrong: DAYS },
   requestLog: { trials: requests.requestLogTrials, wrong: SWITCH },
   metricsPort: { trials: requests.metricsTrials, wrong: wrong('a port from 1 to 65535, or 0 for none', '-1', '65536', 'on', '') },
   searchBudget: { trials: requests.budgetTrials, wrong: wrong('a whole number from 1 to 3600000', '0', '3600001', '1e3') },

@@ -23,6 +23,7 @@ import { openExports } from '../../lambdas/runtime/embedded/exports.ts'
 import { openStores, type Stores } from '../../lambdas/runtime/embedded/stores.ts'
 import { searchContextOf } from '../../lambdas/runtime/search-context.ts'
 import { BASE_URL, createTestIssuer, SECOND_MS } from '../access/issuing.ts'
+import { noMatches } from '../fixtures/exporting.ts'
 import { failOnReport } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
 import type { Caller } from './isolation/oracle.ts'
@@ -163,7 +164,7 @@ export async function openSite({
     seal: seal ?? new AesSeal(randomBytes(32)),
     blobs: new FilesystemBlobStore(data.path('blobs')),
   }
-  const exports = await openExports({ ...parts, path: data.path, stores, key: randomBytes(32) })
+  const exports = await openExports({ ...parts, path: data.path, stores, key: randomBytes(32), storeMatch: noMatches })
   const home: Omit<ServerCore, 'close'> = composeServerCore(around(stores), { ...parts, exports })
   const loading = composeServerCore(stores, { ...parts, exports, config: { ...config, referentialIntegrity: false } })
   return {

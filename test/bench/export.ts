@@ -26,6 +26,7 @@ import { replaceReferences } from '../../lambdas/fhir/references.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
+import { noMatches } from '../fixtures/exporting.ts'
 import { besideExports } from './export-served.ts'
 
 const BASE = 'http://127.0.0.1/fhir'
@@ -61,7 +62,7 @@ const workflow = new InProcessWorkflow({
     index: { find: unexpectedSearch, distinct: unexpectedSearch },
     readingOf: async () => ({ baseUrl: BASE }),
     expressions: () => ({ evaluate: unexpectedSearch }),
-    ...{ budget: 10_000, groupTypes: [], additionalResources: DEFAULT_ADDITIONAL_RESOURCES, report: console.error },
+    ...{ budget: 10_000, groupTypes: [], additionalResources: DEFAULT_ADDITIONAL_RESOURCES, storeMatch: noMatches, report: console.error },
   }),
   writers: 1,
   report: console.error,

@@ -106,7 +106,16 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
   describe('deny', () => {
     const all = functionsOfStage('token')
     const others = (...those: readonly FunctionName[]): readonly FunctionName[] => all.filter((name) => !those.includes(name))
-    const writers: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'member-match', 'settle-transactions']
+    const writers: readonly FunctionName[] = [
+      'create',
+      'update',
+      'patch',
+      'delete',
+      'bundle',
+      'member-match',
+      'export-step',
+      'settle-transactions',
+    ]
     const rows: readonly (readonly [what: string, functions: readonly FunctionName[], need: Omit<Need, 'functionName'>])[] = [
       [
         'writing resources',

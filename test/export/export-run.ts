@@ -3,7 +3,7 @@ import { fileKeyOf, JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts, PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
-import { TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
+import { noMatches, TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources' | 'index'>
@@ -20,6 +20,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
   budget: 60_000,
   groupTypes: ['Patient', 'Observation', 'Device'],
   additionalResources: {},
+  storeMatch: noMatches,
   report: () => undefined,
   ...more,
 })

@@ -71,6 +71,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   copies: ['s3'],
   'export-files': ['s3'],
   'removed-files': ['s3'],
+  'match-requests': ['s3'],
   'start-exports': ['step-functions'],
   'stop-exports': ['step-functions'],
   'watch-exports': ['step-functions'],

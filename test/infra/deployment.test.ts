@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
 import { App } from 'aws-cdk-lib'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
-import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.ts'
+import { FUNCTIONS, type FunctionName, isHttpFunction } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
 import { SWEEP_MS } from '../../lambdas/runtime/step-times.ts'
@@ -46,6 +46,8 @@ const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   groupExportTypes: 'Patient',
   payer: 'http://hl7.org/fhir/sid/us-npi|1992999999',
   sensitiveLabels: 'none',
+  maxMatchMembers: '10',
+  payerGroupDays: '30',
   requestLog: 'on',
   searchBudget: '5000',
 }
@@ -185,7 +187,9 @@ describe('a deployment', () => {
 
   it('records after all HTTP functions are updated that they are', () => {
     const { MigrationEnd } = Resources
-    const writers = functionNames.filter((name) => FUNCTIONS[name as FunctionName].ports.includes('writer'))
+    const writers = functionNames.filter(
+      (name) => isHttpFunction(name as FunctionName) && FUNCTIONS[name as FunctionName].ports.includes('writer'),
+    )
     expect(writers).toEqual(expect.arrayContaining(['create', 'update', 'bundle']))
     expect(MigrationEnd.DependsOn).toEqual(expect.arrayContaining(['Migration', ...writers.map(idOf)]))
     expect(migration.Properties.IndexRows).toBe('yes')

@@ -8,7 +8,16 @@ import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
 import { elsewhere, functionNames, local, signed, tokens } from './stages.ts'
 
 describe('permissions', () => {
-  const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'member-match', 'settle-transactions']
+  const MAY_WRITE: readonly FunctionName[] = [
+    'create',
+    'update',
+    'patch',
+    'delete',
+    'bundle',
+    'member-match',
+    'export-step',
+    'settle-transactions',
+  ]
   const may = (name: string, call: IamCall) => isFunctionAllowed(signed.service, name, call)
   const functionsAllowed = (call: IamCall) => functionNames.filter((name) => may(name, call)).sort()
   const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })

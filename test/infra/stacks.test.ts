@@ -213,6 +213,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   'link-key': [],
   'export-files': ['FHIR_EXPORT_BUCKET'],
   'removed-files': ['FHIR_EXPORT_BUCKET'],
+  'match-requests': ['FHIR_EXPORT_BUCKET'],
   'start-exports': ['FHIR_EXPORT_WORKFLOW'],
   'stop-exports': ['FHIR_EXPORT_WORKFLOW'],
   'watch-exports': ['FHIR_EXPORT_WORKFLOW'],

@@ -97,6 +97,16 @@ export const matchInput = ({ family, given, birthDate, card }: Member, consent: 
   ],
 })
 
+/** Returns the input of `$bulk-member-match`. Each member has an id of its own. */
+export const bulkInput = (members: readonly { readonly member: Member; readonly consent?: Tree }[]): Tree => ({
+  resourceType: 'Parameters',
+  parameter: members.map(({ member, consent }, i) => {
+    const { parameter: part } = matchInput(member, consent)
+    part[0].resource.id = `p${i}`
+    return { name: 'MemberBundle', part }
+  }),
+})
+
 export const match = (partner: TestClient, member: Member, consent?: Tree): Promise<TestResponse> =>
   partner.post('/Patient/$member-match', matchInput(member, consent))
 

@@ -3,6 +3,7 @@
  * progress of its writers is stored in separate rows.
  */
 import type { Access } from '../../access/access.ts'
+import type { MatchRequest } from '../../partners/bulk/match-request.ts'
 import type { ExportLevel, ExportRequest } from '../export-request.ts'
 import type { PartnerExport } from '../partner-export.ts'
 
@@ -32,6 +33,10 @@ export type Job = {
   readonly groupAccess?: Access
   /** Export type and view of an export for a partner. Absent: the job is a `$export`. */
   readonly partner?: PartnerExport
+  /** `match`: the job finds members for a partner, and has \`match\`. Absent: the job is an export. */
+  readonly kind?: 'match'
+  /** Request of a match. */
+  readonly match?: MatchRequest
   /** Parameters of the kick-off. If the job has `patients`, `asked.patients` is empty: the named patients have rows of their own. */
   readonly asked: ExportRequest
   /** Number of named patients, see plan/named-patients.ts. Absent: `asked` contains them, as in all older jobs. */
@@ -93,6 +98,7 @@ export const executionNameOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): s
 
 /**
  * Key of a temporary blob: `tails` hold lines for the finish step, `met` hold resource keys for the second pass, `counts` hold the progress
- * of a plan. It is removed when the job ends.
+ * of a plan, `request` the members of a match. It is removed when the job ends.
  */
-export const temporaryKeyOf = (job: string, kind: 'tails' | 'met' | 'counts', id: string): string => `${blobPrefixOf(job)}${kind}/${id}`
+export const temporaryKeyOf = (job: string, kind: 'tails' | 'met' | 'counts' | 'request', id: string): string =>
+  `${blobPrefixOf(job)}${kind}/${id}`

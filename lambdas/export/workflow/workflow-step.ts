@@ -11,6 +11,7 @@ import { removeJobData, removeTemporaryData } from '../job/file-removal.ts'
 import type { Job } from '../job/job.ts'
 import { DAMAGED_STORE_REASON, failJob, RESTORED_STORE_REASON, STEP_TERMINATED_REASON, UNAVAILABLE_REASON } from '../job/job-failure.ts'
 import { changeJob, isUnderWay, readJob, setAttemptStart } from '../job/job-transitions.ts'
+import { decidePart, finishMatch, isMatch, planMatch } from '../match/match-steps.ts'
 import { planSegments } from '../plan/plan.ts'
 import type { ExportParts, PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../step-types.ts'
 import { TERMINATION_ERRORS } from '../workflow.ts'
@@ -70,18 +71,20 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
   const ofJob = { job: job.id, attempt: job.attempt }
   switch (input.action) {
     case 'plan': {
-      const planned = await planSegments(parts, job)
+      const planned = await (isMatch(job) ? planMatch(parts, job) : planSegments(parts, job))
       if (planned === 'unsettled') return { ...ofJob, wait: untilPlanned(parts, job), segments: [] }
       return planned === 'unfinished' ? { ...ofJob, wait: 1, segments: [] } : { ...ofJob, wait: 0, segments: planned }
     }
-    case 'write':
-      return { ...ofJob, segment: input.segment, more: await writeSlice(parts, job, input.segment) }
+    case 'write': {
+      const { segment } = input
+      return { ...ofJob, segment, more: await (isMatch(job) ? decidePart(parts, job, segment) : writeSlice(parts, job, segment)) }
+    }
     case 'gather':
-      return { ...ofJob, ranges: await planRanges(parts, job) }
+      return { ...ofJob, ranges: isMatch(job) ? [] : await planRanges(parts, job) }
     case 'collect':
       return { ...ofJob, range: input.range, more: await collectSlice(parts, job, input.range) }
     case 'finish':
-      await finishJob(parts, job)
+      await (isMatch(job) ? finishMatch(parts, job) : finishJob(parts, job))
       return ofJob
     case 'fail':
       await failJob(

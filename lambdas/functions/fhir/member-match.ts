@@ -1,15 +1,29 @@
-/** $member-match of another payer. */
+/** Matches of members: `$member-match`, and the kick-off of matches of many members. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { writingSteps } from '../../http/pipelines/writing.ts'
+import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
 import { memberMatch } from '../../interactions/operations/member-match.ts'
+import { exportFiles, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
-import { config, seal, searchContexts } from '../../runtime/aws/ports.ts'
+import { report } from '../../runtime/aws/log.ts'
+import { clock, config, deploymentSettings, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, writePorts } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
 
+const bulk = {
+  ...{ clock: clock(), choices: config() },
+  exports: {
+    ...{ epoch: deploymentSettings().epoch, rows: jobRows(), workflow: exportWorkflow(), blobs: exportFiles() },
+    report: (error: unknown) => report(error, 'export'),
+  },
+}
+
 export const handler = httpHandler<'member-match'>({
-  interactions: { 'member-match': memberMatch({ ...writePorts(), choices: config() }) },
+  interactions: {
+    'member-match': memberMatch({ ...writePorts(), choices: config() }),
+    'bulk-member-match': startBulkMatch(bulk, 'payer'),
+  },
   steps: { ...writingSteps(parts), ...operatingSteps(parts) },
   reading: searchContexts(),
   seal: seal(),

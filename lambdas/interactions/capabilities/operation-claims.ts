@@ -32,6 +32,7 @@ export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[
   everything: [claim(['Patient'], 'everything', `${R4}/Patient-everything`)],
   export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
   'member-match': [claim(['Patient'], 'member-match', `${DAVINCI_URL}-hrex/OperationDefinition/member-match`)],
+  'bulk-member-match': [claim(['Group'], 'bulk-member-match', `${DAVINCI_URL}-pdex/OperationDefinition/BulkMemberMatch`)],
   'export-for-partner': [claim(['Group'], 'davinci-data-export', `${DAVINCI_URL}-atr/OperationDefinition/davinci-data-export`)],
   docref: [claim(['DocumentReference'], 'docref', `${US_CORE_URL}/OperationDefinition/docref`)],
   'apply-fhirpath': [ofServer('apply-fhirpath')],

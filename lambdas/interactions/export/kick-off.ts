@@ -25,7 +25,7 @@ import { readCurrentVersion } from '../resources/version-response.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { type GroupAccessPorts, groupAccessOf } from './group-access.ts'
-import type { ExportPorts } from './ports.ts'
+import { type ExportPorts, needsPrefer } from './ports.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'userExports' | 'maxRunningExports'>
@@ -55,7 +55,7 @@ export async function kickOff(
   // guard: user-starts-no-export
   if (request.user !== undefined && !choices.userExports) throw isExternal(request) ? refusesExternal() : refusesUsers()
   if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw isExternal(request) ? refusesExternal() : needsAssertion()
-  if (request.preferences['respond-async'] === undefined) throw needsPrefer()
+  if (request.preferences['respond-async'] === undefined) throw needsPrefer('An export')
   await yieldIfDue()
   const lenient = request.preferences.handling === 'lenient'
   const sent = request.resource === undefined ? request.parameters : [...request.parameters, ...parseParametersBody(request.resource)]
@@ -149,8 +149,6 @@ const refusesExternal = (): FhirError =>
   forbidden(
     'A client of another issuer starts exports only if FHIR_EXTERNAL_ISSUERS names it, or a claim of its tokens, under assertion. Its token must have neither fhirUser nor patient. Nothing was started',
   )
-
-const needsPrefer = (): FhirError => fhirError(400, 'required', 'An export is asked for with Prefer: respond-async')
 
 const needsAssertion = (): FhirError =>
   forbidden(

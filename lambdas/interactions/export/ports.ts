@@ -1,6 +1,7 @@
 /** Ports of the interactions for exports, in addition to the store. */
 
 import type { TypeSettings } from '../../export/plan/exported-types.ts'
+import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
@@ -18,3 +19,6 @@ export type ExportPorts = {
   /** Receives an error that does not change the response, for the operator. */
   readonly report: (error: unknown) => void
 }
+
+/** Error of a kick-off without `Prefer: respond-async`. `what`: begins the sentence. */
+export const needsPrefer = (what: string): FhirError => fhirError(400, 'required', `${what} is asked for with Prefer: respond-async`)

@@ -68,6 +68,25 @@ export function judgePayerConsent(consent: Resource, context: ConsentContext): C
   return { isCompliedWith: true, excluded, ...(until === undefined ? {} : { until }) }
 }
 
+/**
+ * Returns the instant until which the Consent permits the disclosure, at most `longest` milliseconds from now, or undefined if it permits none.
+ * `recipient`: absent for a client of this payer; the recipient in the Consent counts instead.
+ */
+export function permissionOf(
+  consent: Resource,
+  {
+    recipient = recipientsOf(consent),
+    longest,
+    ...context
+  }: Omit<ConsentContext, 'recipient'> & {
+    readonly recipient?: readonly PartyIdentifier[]
+    readonly longest: number
+  },
+): number | undefined {
+  const verdict = judgePayerConsent(consent, { ...context, recipient })
+  return verdict.isCompliedWith ? Math.min(verdict.until ?? Number.POSITIVE_INFINITY, context.now + longest) : undefined
+}
+
 const policiesOf = ({ policy }: Resource): readonly unknown[] => [
   ...new Set(
     itemsOf(policy)

@@ -61,9 +61,18 @@ export function memberJudge(context: PermissionContext): MemberJudge {
  * permission. Denials in records that are linked to the Patient count too. `patient`: id of the Patient. `now`: in milliseconds since 1970.
  */
 export async function deniesPayers(data: MemberData, patient: string, now: number): Promise<boolean> {
-  const recipient: Recipient = { kind: 'payer' }
+  return (await findDeniers(data, { kind: 'payer' }, [patient], now)).has(patient)
+}
+
+/** Returns the Patients among these that deny that data goes to the partner. `patients`: distinct ids. */
+export async function findDeniers(
+  data: MemberData,
+  recipient: Recipient,
+  patients: readonly string[],
+  now: number,
+): Promise<ReadonlySet<string>> {
   const groups = new OptOutGroups(data, recipient.kind, now)
-  return (await findDenials({ data, recipient, now }, groups, [patient], () => undefined)).has(patient)
+  return new Set((await findDenials({ data, recipient, now }, groups, patients, () => undefined)).keys())
 }
 
 /** Returns the reason for each Patient that denies. `judgeOwn`: receives the Consents of the Patients themselves that deny nothing. */

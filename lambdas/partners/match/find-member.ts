@@ -1,9 +1,9 @@
 /** Finds the one Patient that a person and a card name. */
-import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { itemsOf, type PartyIdentifier, referenceOf } from '../elements.ts'
-import { escapeValue, type FoundResources, findCurrent, MAX_LINKS, type MemberData, readCurrent } from '../member-data.ts'
-import { type Candidate, cardOf, cardOfPatient, type FoundCard, isMember, type SentPerson } from './match-rules.ts'
+import { itemsOf } from '../elements.ts'
+import { MAX_LINKS, type MemberData, readCurrent } from '../member-data.ts'
+import { type CardHolders, findCardHolders, patientIdOf } from './card-holders.ts'
+import { type Candidate, type FoundCard, isMember, type SentPerson } from './match-rules.ts'
 
 /** Outcome of a match. `several`: ids of the Patients, for the operator. A partner receives the same response for `none` and `several`. */
 export type MemberMatch =
@@ -11,17 +11,33 @@ export type MemberMatch =
   | { readonly kind: 'none' }
   | { readonly kind: 'several'; readonly ids: readonly string[] }
 
-/** Maximum Patients that one card may name. A card with more names no member. */
-const MAX_CANDIDATES = 50
-/** Maximum Coverages with one card. A card with more names no member. A member may have a Coverage with the same card for each year. */
-const MAX_COVERAGES = 500
-
 const NONE: MemberMatch = { kind: 'none' }
 
-export async function findMember(data: MemberData, person: SentPerson): Promise<MemberMatch> {
-  const cards = await cardsByPatient(data, person)
-  if (cards === undefined || cards.size > MAX_CANDIDATES) return NONE
-  const found = (await candidatesOf(data, cards)).filter((candidate) => isMember(person, candidate))
+/** Returns the outcome for one person. It is the same as among others. */
+export const findMember = async (data: MemberData, person: SentPerson): Promise<MemberMatch> => (await findMembers(data, [person]))[0]!
+
+/** Returns the outcome for each person, in their order. */
+export async function findMembers(data: MemberData, persons: readonly SentPerson[]): Promise<readonly MemberMatch[]> {
+  const holders = await findCardHolders(
+    data,
+    persons.map(({ card }) => card),
+  )
+  const patients = new PatientCache(data)
+  // The successors of replaced Patients are few. They are read one by one.
+  await patients.read([...new Set(holders.flatMap((each) => [...(each?.keys() ?? [])]))])
+  const outcomes: MemberMatch[] = []
+  for (const [i, person] of persons.entries()) outcomes.push(await outcomeOf(data, patients, person, holders[i]))
+  return outcomes
+}
+
+async function outcomeOf(
+  data: MemberData,
+  patients: PatientCache,
+  person: SentPerson,
+  holders: CardHolders | undefined,
+): Promise<MemberMatch> {
+  if (holders === undefined) return NONE
+  const found = (await candidatesOf(data, patients, holders)).filter((candidate) => isMember(person, candidate))
   const [first, ...others] = found
   if (first === undefined) return NONE
   // guard: member-match-is-single
@@ -29,57 +45,37 @@ export async function findMember(data: MemberData, person: SentPerson): Promise<
   return { kind: 'match', patient: first.patient }
 }
 
-type Cards = ReadonlyMap<string, readonly FoundCard[]>
+/** Patients that are read at once. */
+const PAGE = 100
 
-/** Returns the cards that were found, by the id of their Patient. Returns undefined if too many resources have the card. */
-async function cardsByPatient(data: MemberData, { card }: SentPerson): Promise<Cards | undefined> {
-  const { identifiers, memberIdentifiers, subscriberId } = card
-  const numbers = subscriberId === undefined ? [] : [{ value: subscriberId }]
-  const [byIdentifier, bySubscriber, patients] = await Promise.all([
-    findAny(data, 'Coverage', 'identifier', identifiers, MAX_COVERAGES),
-    findAny(data, 'Coverage', 'subscriber-id', numbers, MAX_COVERAGES),
-    findAny(data, 'Patient', 'identifier', memberIdentifiers, MAX_CANDIDATES),
-  ])
-  if (byIdentifier.more || bySubscriber.more || patients.more) return undefined
-  const found = new Map<string, FoundCard[]>()
-  const add = (id: string | undefined, each: FoundCard | undefined): void => {
-    if (id !== undefined && each !== undefined) found.set(id, [...(found.get(id) ?? []), each])
+/** Reads each Patient once. */
+class PatientCache {
+  readonly #data: MemberData
+  readonly #known = new Map<string, Resource | undefined>()
+
+  constructor(data: MemberData) {
+    this.#data = data
   }
-  for (const coverage of [...byIdentifier.resources, ...bySubscriber.resources])
-    add(patientIdOf(coverage.beneficiary, data), cardOf(coverage, card))
-  for (const patient of patients.resources) add(patient.id, cardOfPatient(patient, card))
-  return found
+
+  /** Returns the current versions in the order of the ids. */
+  async read(ids: readonly string[]): Promise<readonly (Resource | undefined)[]> {
+    const missing = ids.filter((id) => !this.#known.has(id))
+    for (let first = 0; first < missing.length; first += PAGE) {
+      const page = missing.slice(first, first + PAGE)
+      for (const [i, patient] of (await readCurrent(this.#data, 'Patient', page)).entries()) this.#known.set(page[i]!, patient)
+    }
+    return ids.map((id) => this.#known.get(id))
+  }
 }
-
-const findAny = async (
-  data: MemberData,
-  type: string,
-  parameter: string,
-  identifiers: readonly PartyIdentifier[],
-  limit: number,
-): Promise<FoundResources> =>
-  identifiers.length === 0
-    ? { resources: [], more: false }
-    : findCurrent(data, type, [[parameter, identifiers.map(criterionOf).join(',')]], limit)
-
-const criterionOf = ({ system, value }: PartyIdentifier): string =>
-  system === undefined ? escapeValue(value) : `${escapeValue(system)}|${escapeValue(value)}`
-
-const patientIdOf = (reference: unknown, { reading }: MemberData): string | undefined => {
-  const local = toLocalReference(referenceOf(reference) ?? '', reading)
-  return local?.startsWith(PATIENT) ? local.slice(PATIENT.length) : undefined
-}
-
-const PATIENT = 'Patient/'
 
 /** Returns each Patient once, with all of its cards. Replaced Patients become their successors. Inactive ones are left out. */
-async function candidatesOf(data: MemberData, cards: Cards): Promise<readonly Candidate[]> {
+async function candidatesOf(data: MemberData, patients: PatientCache, cards: CardHolders): Promise<readonly Candidate[]> {
   const found = new Map<string, Candidate>()
   let left = cards
   for (let links = 0; left.size > 0 && links <= MAX_LINKS; links++) {
     const ids = [...left.keys()]
     const next = new Map<string, readonly FoundCard[]>()
-    for (const [i, patient] of (await readCurrent(data, 'Patient', ids)).entries()) {
+    for (const [i, patient] of (await patients.read(ids)).entries()) {
       if (patient === undefined) continue
       const id = ids[i]!
       const own = left.get(id)!

@@ -101,10 +101,11 @@ export const cardOfPatient = (patient: Resource, { memberIdentifiers }: Card): F
 const hasIdentifier = (resource: Resource, sent: readonly PartyIdentifier[]): boolean =>
   identifiersOf(resource).some((own) => sent.some((each) => isSameIdentifier(each, own)))
 
-const isSameIdentifier = (sent: PartyIdentifier, own: PartyIdentifier): boolean =>
+/** Whether a sent identifier is this stored one. */
+export const isSameIdentifier = (sent: PartyIdentifier, own: PartyIdentifier): boolean =>
   sent.value.toLowerCase() === own.value.toLowerCase() && (sent.system === undefined || sent.system === own.system)
 
-const identifiersOf = ({ identifier }: Resource): readonly PartyIdentifier[] => itemsOf(identifier).flatMap(identifierOf)
+export const identifiersOf = ({ identifier }: Resource): readonly PartyIdentifier[] => itemsOf(identifier).flatMap(identifierOf)
 
 const isSameName = (sent: FoldedName, own: FoldedName): boolean =>
   sent.family === own.family && own.given.some((each) => isSameGiven(sent.given[0]!, each))

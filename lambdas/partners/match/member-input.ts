@@ -55,7 +55,7 @@ export async function memberInputOf(body: Resource | undefined, options: InputOp
 /** Valid placeholder for a resource inside the Parameters: `memberPartsOf` checks the resource itself. */
 const ANY_RESOURCE: Resource = { resourceType: 'Parameters' }
 
-const withoutResource = (entry: unknown): unknown =>
+export const withoutResource = (entry: unknown): unknown =>
   isElement(entry) && isElement(entry.resource) ? { ...entry, resource: ANY_RESOURCE } : entry
 
 /** Returns the parts of one member. `place`: FHIRPath of the list `entries`, whose entries are valid without their resources. */

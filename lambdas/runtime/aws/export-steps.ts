@@ -1,4 +1,5 @@
 /** Steps of export jobs on AWS, and the scheduled sweeps that resume, watch, copy and remove exports. */
+import { writerWithRows } from '../../adapters/dynamodb/store/identifier-rows.ts'
 import { flattenErrors, forEachCollectingErrors } from '../../export/job/error-aggregation.ts'
 import { JOB_ROWS, type Job } from '../../export/job/job.ts'
 import { continueRemoval, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
@@ -6,10 +7,12 @@ import { copyExports } from '../../export/schedules/bucket-copies.ts'
 import { findScheduleProblems, removeObsoleteSchedules, type WatchedSchedule } from '../../export/schedules/schedules.ts'
 import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
+import { matchStore } from '../../interactions/operations/match-store.ts'
+import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
-import { clock, config, deploymentSettings, expressions, searchContexts, store } from './ports.ts'
+import { clock, config, deploymentSettings, expressions, identifierRows, indexProgress, resources, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
 
 /**
@@ -38,6 +41,16 @@ const parts = (): ExportParts => ({
   index: consistentIndex(MOST_LATEST),
   blobs: exportFiles(),
   readingOf: (tenant) => searchContexts().of(tenant, now()),
+  storeMatch: matchStore(
+    {
+      ...{ resources: resources(), clock: clock(), expressions: expressions(), progress: indexProgress(), identifiersOf },
+      heads: (...asked) => store().heads(...asked),
+      writer: writerWithRows(store(), identifierRows()),
+      // The server built these resources. Nothing that the client sent may fail the job of all members.
+      profiled: () => [],
+    },
+    (tenant) => searchContexts().of(tenant, now()),
+  ),
   expressions,
   now,
   elapsed: () => performance.now(),

@@ -21,6 +21,7 @@ import type { TokenParts } from '../../http/steps/index-token.ts'
 import { statusOf } from '../../indexing/lifecycle/status.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
+import { type MatchStore, matchStore } from '../../interactions/operations/match-store.ts'
 import { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
 import { definitionIssuesOf, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
@@ -106,16 +107,20 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
   if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
+  // Matches start when the server is composed, because they write as requests do.
+  const matches = Promise.withResolvers<MatchStore>()
   const exports = await openExports({
     ...parts,
     bases,
     path: data.path,
     stores,
     key: await data.key(),
+    storeMatch: async (...found) => (await matches.promise)(...found),
     report: (error) => report(error, ''),
   })
   opened.defer(exports.close)
   const home = composeServerCore(stores, { ...parts, bases, exports, packages: new FilesystemPackages(data.path(PACKAGES_FOLDER)) })
+  matches.resolve(home.storeMatch)
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
@@ -137,7 +142,10 @@ const SHOWN = 3
 type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly packages?: AddedPackages }
 
 /** Composes the server on open stores, without opening or closing anything. */
-export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, 'data'> & OnStores): Omit<ServerCore, 'close'> {
+export function composeServerCore(
+  stores: Stores,
+  parts: Omit<ServerCoreParts, 'data'> & OnStores,
+): Omit<ServerCore, 'close'> & { readonly storeMatch: MatchStore } {
   const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
   const reading = searchContextOf(config, bases)
@@ -216,6 +224,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     },
     serveWithoutStores: serve,
     checkHealth: () => checkStores(stores),
+    storeMatch: matchStore(ports, async (tenant) => definitions.whenKnown(async () => readingFor(tenant))),
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
     patientsOf,

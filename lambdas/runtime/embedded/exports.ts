@@ -5,6 +5,7 @@ import { SqliteRows } from '../../adapters/sqlite-rows/rows.ts'
 import { clearOtherAttemptStarts } from '../../export/job/failed-attempts.ts'
 import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
 import { type LinkSigner, linkSigner } from '../../export/job/signed-links.ts'
+import type { ExportParts } from '../../export/step-types.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import type { ExportPorts } from '../../interactions/export/ports.ts'
@@ -26,6 +27,8 @@ export type ExportsParts = {
   /** Secret key of the server, which signs the links to export files. */
   readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
+  /** Stores what a match found. */
+  readonly storeMatch: ExportParts['storeMatch']
   readonly report: (error: unknown) => void
 }
 
@@ -58,7 +61,17 @@ function openRows(file: string): SqliteRows {
  * Opens the exports and resumes unfinished jobs of an earlier process. Throws an UnusableFileError if the rows of jobs are unusable. If
  * opening fails, closes everything that it opened.
  */
-export async function openExports({ config, baseUrl, bases, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
+export async function openExports({
+  config,
+  baseUrl,
+  bases,
+  path,
+  stores,
+  key,
+  clock,
+  storeMatch,
+  report,
+}: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
   const groupTypes = config.groupExportTypes
@@ -77,6 +90,7 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
       settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),
       find: (plan) => searcher.find(plan),
       distinct: (...asked) => searcher.distinct(...asked),
+      storeMatch,
       readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),
     },
     report,

@@ -11,6 +11,7 @@ import { startPartnerExport } from '../../interactions/export/partner-kick-off.t
 import { exportStatus } from '../../interactions/export/status.ts'
 import type { Interaction, Ports, RequestWriter } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
+import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
 import { docref } from '../../interactions/operations/docref.ts'
 import { everything } from '../../interactions/operations/everything.ts'
 import { type MatchChoices, memberMatch } from '../../interactions/operations/member-match.ts'
@@ -46,6 +47,7 @@ export function interactionsOf(
     everything: everything(ports),
     docref: docref(ports),
     'member-match': memberMatch(ports),
+    'bulk-member-match': startBulkMatch(ports, 'payer'),
     export: startExport(ports),
     'export-for-partner': startPartnerExport(ports),
     'export-list': listExports(ports),

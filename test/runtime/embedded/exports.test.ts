@@ -13,7 +13,7 @@ import { openStores } from '../../../lambdas/runtime/embedded/stores.ts'
 import { kickOff, readFileLines, readJob } from '../../export/export-run.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { jobOf, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
+import { jobOf, noMatches, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
 import { patient } from '../../fixtures/resources.ts'
 import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
@@ -35,6 +35,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
   const { exports, close } = await openExports({
     bases: {},
+    storeMatch: noMatches,
     ...{ config: readConfig(settings), baseUrl: TEST_SEARCH_CONTEXT.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
   }).catch(async (error) => {
     await stores.close()

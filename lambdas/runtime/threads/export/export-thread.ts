@@ -62,6 +62,7 @@ const parts: ExportParts = {
   index: { find: (plan) => calls.call('find', plan), distinct: (...asked) => calls.call('distinct', ...asked) },
   blobs: withDiskReserve(new FilesystemBlobStore(folder), () => readDiskSpace(folder)),
   readingOf: async (tenant) => sameReading(tenant, await calls.call<SearchContext>('readingOf', tenant)),
+  storeMatch: ({ id, tenant, client, baseUrl }, match) => calls.call('storeMatch', { id, tenant, client, baseUrl }, match),
   expressions: () => expressions,
   now: () => Date.now(),
   elapsed: () => performance.now(),

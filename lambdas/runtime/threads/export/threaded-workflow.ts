@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads'
 import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
+import type { ExportParts } from '../../../export/step-types.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { MachineFault } from '../../../ports/faults.ts'
 import type { Searches } from '../../../ports/search/search-index.ts'
@@ -31,6 +32,7 @@ export type ServerMethods = {
   readonly find: Searches['find']
   readonly distinct: Searches['distinct']
   readonly readingOf: (tenant: string) => Promise<SearchContext>
+  readonly storeMatch: ExportParts['storeMatch']
 }
 
 /** Failure of a step, as a message. The text of the error may quote content, so the thread sends only the text of store damage. */

@@ -1,7 +1,7 @@
 /** The Group of matched members. */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { type MatchedMember, matchedGroupOf } from '../../../lambdas/partners/groups/matched-group.ts'
+import { type MatchedMember, matchedGroupOf } from '../../../lambdas/partners/groups/match-groups.ts'
 import { MATCH_DEFINITIONS, matchExample } from '../../fixtures/payer/match-examples.ts'
 import { findErrors, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 import { patient, type Tree } from '../../fixtures/resources.ts'

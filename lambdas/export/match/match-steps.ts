@@ -1,0 +1,103 @@
+/**
+ * Steps of a match. Many steps decide the parts of the request. The last one stores the Group of the members that were found, and writes the
+ * files. Each step has the same effect if it is repeated.
+ */
+import { writeJson } from '../../fhir/json.ts'
+import { operationOutcomeOf } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { type DecidedMember, matchGroupsOf, matchParametersOf, storedConsentsOf } from '../../partners/bulk/found-match.ts'
+import type { MatchRequest } from '../../partners/bulk/match-request.ts'
+import { issuesOf, type MatchContext, type MemberOutcome, outcomesOf } from '../../partners/bulk/member-outcomes.ts'
+import { removeTemporaryData } from '../job/file-removal.ts'
+import { fileKeyOf, type Job, type JobFile, segmentRowsOf } from '../job/job.ts'
+import { changeJob, setComplete, setPlan } from '../job/job-transitions.ts'
+import type { ExportParts } from '../step-types.ts'
+import { NDJSON_CONTENT_TYPE } from '../write/multipart-uploads.ts'
+import { hasAllParts, partCountOf, readRequestPart } from './request-parts.ts'
+
+/** Job of a match. */
+export type MatchJob = Job & { readonly match: MatchRequest }
+
+export const isMatch = (job: Job): job is MatchJob => job.match !== undefined
+
+/** Row of a part. `seen`: number of its members, for the progress. */
+type DecidedPart = { readonly seen: number; readonly outcomes: readonly MemberOutcome[] }
+
+const PLAN = 'part'
+const nameOf = (part: number): string => `${PLAN}-${part}`
+const partOf = (segment: string): number => Number(segment.slice(PLAN.length + 1))
+
+/** Returns the names of the parts, or `unsettled` if the kick-off is still storing them. */
+export async function planMatch(parts: ExportParts, job: MatchJob): Promise<readonly string[] | 'unsettled'> {
+  const { members } = job.match
+  if (!(await hasAllParts(parts.blobs, job, members, parts.now()))) return 'unsettled'
+  await changeJob(parts.rows, job.id, setPlan(job.attempt, PLAN, members))
+  return Array.from({ length: partCountOf(members) }, (_, part) => nameOf(part))
+}
+
+/** Decides a part. A part that is decided stays as it is: the Group may have been built from it. Returns false: nothing is left to do. */
+export async function decidePart(parts: ExportParts, job: MatchJob, segment: string): Promise<boolean> {
+  const { rows, blobs, index, resources } = parts
+  if ((await rows.read(segmentRowsOf(job.id), segment)) !== undefined) return false
+  const members = await readRequestPart(blobs, job.id, partOf(segment))
+  const { tenant } = job
+  const data = {
+    ...{ tenant, index, reading: await parts.readingOf(tenant) },
+    heads: (...asked: Parameters<typeof resources.heads>) => resources.heads(...asked),
+  }
+  const outcomes = await outcomesOf(data, members, contextOf(job))
+  // guard: part-is-decided-once
+  await rows.change<DecidedPart>(segmentRowsOf(job.id), segment, (decided) => decided ?? { seen: members.length, outcomes })
+  return false
+}
+
+const contextOf = ({ match, client, transactionTime }: MatchJob): MatchContext => ({ ...match, partner: client, now: transactionTime })
+
+/** Stores the Consents and the Group, then writes the files, and completes the job. The Group has the id of the job, so there is one. */
+export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<void> {
+  const members = await readDecided(parts, job)
+  const bases = await parts.readingOf(job.tenant)
+  const groups = matchGroupsOf(members, contextOf(job), job.id, bases)
+  await parts.storeMatch(job, { group: groups.matched, consents: storedConsentsOf(members, job.client, bases) })
+  const lines = Object.values(groups) as readonly Resource[]
+  const issues = members.flatMap(({ sent }, i) => issuesOf(sent, i))
+  const files = [
+    await writeFile(parts, job, { name: 'Group', kind: 'output', type: 'Group' }, lines),
+    await writeFile(parts, job, { name: 'Parameters', kind: 'output', type: 'Parameters' }, [matchParametersOf(groups)]),
+    ...(issues.length === 0
+      ? []
+      : [
+          await writeFile(
+            parts,
+            job,
+            { name: 'error', kind: 'error', type: 'OperationOutcome' },
+            issues.map((issue) => operationOutcomeOf([issue])),
+          ),
+        ]),
+  ]
+  const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, files, parts.now()))
+  // Only after the job is complete: until then another attempt may need the request.
+  if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
+}
+
+async function readDecided({ rows, blobs }: ExportParts, { id, match }: MatchJob): Promise<readonly DecidedMember[]> {
+  const members: DecidedMember[] = []
+  for (let part = 0; part < partCountOf(match.members); part++) {
+    const decided = await rows.read<DecidedPart>(segmentRowsOf(id), nameOf(part))
+    // guard: match-needs-all-parts
+    if (decided === undefined) throw new Error('A part of a match is not decided yet')
+    for (const [i, sent] of (await readRequestPart(blobs, id, part)).entries()) members.push({ sent, outcome: decided.outcomes[i]! })
+  }
+  return members
+}
+
+async function writeFile(
+  { blobs }: ExportParts,
+  { id }: MatchJob,
+  file: Pick<JobFile, 'name' | 'kind' | 'type'>,
+  lines: readonly Resource[],
+): Promise<JobFile> {
+  const bytes = new TextEncoder().encode(lines.map((line) => `${writeJson(line)}\n`).join(''))
+  await blobs.put(fileKeyOf(id, file.name), { bytes, contentType: NDJSON_CONTENT_TYPE })
+  return { ...file, count: lines.length, size: bytes.length }
+}

@@ -1,0 +1,52 @@
+/** Members of a match, stored with its job in parts. They are removed when the job ends. */
+import { parseJsonBytes, writeJson } from '../../fhir/json.ts'
+import type { SentMember } from '../../partners/bulk/bulk-input.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import { type Job, temporaryKeyOf } from '../job/job.ts'
+
+/** Members of one part. Each step decides one part. */
+const MEMBERS = 200
+/** Maximum milliseconds between a kick-off and the storing of its last part. If parts are missing after that, the kick-off has failed. */
+const LONGEST_KICK_OFF = 120_000
+
+const keyOf = (job: string, part: number): string => temporaryKeyOf(job, 'request', String(part))
+
+export const partCountOf = (members: number): number => Math.ceil(members / MEMBERS)
+
+/** Returns the position of a part's first member in the request. */
+export const firstOfPart = (part: number): number => part * MEMBERS
+
+/** Stores the members. The row of the job must exist. `pause`: awaited before each part, so that other requests run. */
+export async function storeRequestParts(
+  blobs: Pick<BlobStore, 'put'>,
+  job: string,
+  members: readonly SentMember[],
+  pause: () => Promise<void> | undefined,
+): Promise<void> {
+  for (let part = 0; part < partCountOf(members.length); part++) {
+    await pause()
+    const bytes = new TextEncoder().encode(writeJson(members.slice(firstOfPart(part), firstOfPart(part + 1))))
+    await blobs.put(keyOf(job, part), { bytes, contentType: 'application/json' })
+  }
+}
+
+/**
+ * Whether all parts are stored. Throws ExportFault if the kick-off failed before it stored the last one; no client knows the job then.
+ */
+export async function hasAllParts(
+  blobs: Pick<BlobStore, 'get'>,
+  { id, transactionTime }: Job,
+  members: number,
+  now: number,
+): Promise<boolean> {
+  if ((await blobs.get(keyOf(id, partCountOf(members) - 1), [0, 1])) !== undefined) return true
+  if (now - transactionTime > LONGEST_KICK_OFF) throw new ExportFault('The kick-off of this match did not come to its end')
+  return false
+}
+
+export async function readRequestPart(blobs: Pick<BlobStore, 'get'>, job: string, part: number): Promise<readonly SentMember[]> {
+  const blob = await blobs.get(keyOf(job, part))
+  if (blob === undefined) throw new Error('A part of a match is missing')
+  return parseJsonBytes(blob.bytes) as readonly SentMember[]
+}

@@ -1,0 +1,67 @@
+/** Result of a match, as it is stored and as the files of its job contain it. */
+import type { BaseUrls } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { recipientsOf } from '../consent/actors.ts'
+import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
+import type { PartyIdentifier } from '../elements.ts'
+import { constrainedGroupOf, matchedGroupOf, notMatchedGroupOf } from '../groups/match-groups.ts'
+import type { SentMember } from './bulk-input.ts'
+import type { MatchContext, MemberOutcome } from './member-outcomes.ts'
+
+/** Job of a match. `id`: id of the job, and of the Group. */
+export type MatchOwner = { readonly id: string; readonly tenant: string; readonly client: string; readonly baseUrl: string }
+
+/** Resources with ids that a match stores. A resource that is stored already stays as it is. */
+export type FoundMatch = { readonly group: Resource; readonly consents: readonly Resource[] }
+
+/** Groups of a match. The last two are absent if they have no member. */
+export type MatchGroups = { readonly matched: Resource; readonly notMatched?: Resource; readonly constrained?: Resource }
+
+/** Member of a request, with its outcome. */
+export type DecidedMember = { readonly sent: SentMember; readonly outcome: MemberOutcome }
+
+/** Returns the Groups. `id`: id of the Group of the members that were found. */
+export function matchGroupsOf(members: readonly DecidedMember[], context: MatchContext, id: string, bases: BaseUrls): MatchGroups {
+  const { kind, partner, settings, now } = context
+  const identifier = context.identifiers?.[0] ?? askingOf(members)
+  const parties = {
+    ...{ kind, now, bases, partner: { id: partner, identifier } },
+    payer: { name: settings.organizationName, identifier: settings.payer[0]! },
+  }
+  const matched = members.flatMap(({ sent, outcome }) =>
+    outcome.kind === 'match' ? [{ sent, patient: outcome.patient, until: outcome.until }] : [],
+  )
+  const others = (wanted: MemberOutcome['kind']) => members.flatMap(({ sent, outcome }) => (outcome.kind === wanted ? [{ sent }] : []))
+  const [notMatched, constrained] = [others('nomatch'), others('consentconstraint')]
+  return {
+    matched: { ...matchedGroupOf({ ...parties, members: matched }), id },
+    ...(notMatched.length === 0 ? {} : { notMatched: notMatchedGroupOf({ ...parties, members: notMatched }) }),
+    ...(constrained.length === 0 ? {} : { constrained: constrainedGroupOf({ ...parties, members: constrained }) }),
+  }
+}
+
+/** Returns the organization for which a client of this payer asks: the first that a Consent names. */
+const askingOf = (members: readonly DecidedMember[]): PartyIdentifier =>
+  members.flatMap(({ sent: { consent } }) => recipientsOf(consent))[0] ?? { value: 'unknown' }
+
+/** Returns the Consents of the members that were found, each once. */
+export function storedConsentsOf(members: readonly DecidedMember[], partner: string, bases: BaseUrls): readonly Resource[] {
+  const consents = new Map<string, Resource>()
+  for (const { sent, outcome } of members) {
+    if (outcome.kind !== 'match') continue
+    const consent = storedConsentOf(sent.consent, { partner, patient: outcome.patient, sentPatient: sent.patient, bases })
+    const id = storedConsentIdOf(consent)
+    consents.set(id, { ...consent, id })
+  }
+  return [...consents.values()]
+}
+
+/** Returns the Parameters around the Groups. http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/pdex-parameters-multi-member-match-bundle-out */
+export const matchParametersOf = ({ matched, notMatched, constrained }: MatchGroups): Resource => ({
+  resourceType: 'Parameters',
+  parameter: [
+    { name: 'MatchedMembers', resource: matched },
+    ...(notMatched === undefined ? [] : [{ name: 'NonMatchedMembers', resource: notMatched }]),
+    ...(constrained === undefined ? [] : [{ name: 'ConsentConstrainedMembers', resource: constrained }]),
+  ],
+})

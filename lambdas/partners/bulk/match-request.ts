@@ -1,0 +1,25 @@
+/** Request of a match of many members, as its job stores it. */
+import type { PartnerKind } from '../../ports/rows/clients.ts'
+import type { SensitiveLabels } from '../consent/payer-consent.ts'
+import type { PartyIdentifier } from '../elements.ts'
+
+/** Settings that a match obeys from its kick-off to its end. */
+export type MatchSettings = {
+  /** Identifiers of the payer that runs the server. */
+  readonly payer: readonly PartyIdentifier[]
+  readonly organizationName: string
+  readonly sensitiveLabels: SensitiveLabels
+  /** Maximum milliseconds for which a member stays in the Group of matched members. */
+  readonly longest: number
+  /** Whether the result names the members who denied or opted out. */
+  readonly reportOptOut: boolean
+}
+
+export type MatchRequest = {
+  /** Kind of the partner that the operation is for. */
+  readonly kind: PartnerKind
+  /** Identifiers of the partner. Absent for a client of this payer: the organization in each Consent counts instead. */
+  readonly identifiers?: readonly PartyIdentifier[]
+  readonly members: number
+  readonly settings: MatchSettings
+}

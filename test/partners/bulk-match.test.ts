@@ -1,0 +1,109 @@
+/** Another payer matches many members at once, at the embedded server. */
+import { describe, expect, it } from '@jest/globals'
+import type { TestClient, Tree } from '../api/server.ts'
+import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import {
+  ANN,
+  BERT,
+  bulkInput,
+  EXPORT_TYPE,
+  expectRecordWithoutAmounts,
+  membersBundle,
+  OWN,
+  onlyGroup,
+  PAYER_SETTINGS,
+  partnerOf,
+  provisionFor,
+} from './payer-exchange.ts'
+
+const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
+
+const withPayer = (proof: (server: SettingsServer, partner: TestClient) => Promise<void>, more = {}): Promise<void> =>
+  withSettings({ ...PAYER_SETTINGS, ...more }, async (server) => {
+    expect((await server.post('/', membersBundle())).status).toBe(200)
+    await proof(server, await partnerOf(server))
+  })
+
+/** Waits for the job, and returns its manifest. */
+const manifestAt = async (partner: TestClient, job: string): Promise<Tree> =>
+  (await eventually(() => partner.get(job), { until: ({ status }) => status !== 202, every: 20 })).body
+
+async function bulkMatch(partner: TestClient, body: Tree): Promise<Tree> {
+  const begun = await partner.post('/Group/$bulk-member-match', body, ASYNC)
+  expect([begun.status, begun.text]).toEqual([202, ''])
+  return manifestAt(partner, begun.headers.get('content-location')!)
+}
+
+async function linesOf(partner: TestClient, files: readonly Tree[]): Promise<readonly Tree[]> {
+  const texts = await Promise.all(files.map(async ({ url }) => (await partner.get(url)).text))
+  return texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line))
+}
+
+const codeOf = ({ code }: Tree): string => code.coding[0].code
+
+describe('a match of many members', () => {
+  it('gives the Groups of the members that were found, not found and constrained', () =>
+    withPayer(async (server, partner) => {
+      const stranger = { ...BERT, birthDate: '1981-02-04' }
+      const body = bulkInput([
+        { member: ANN },
+        { member: stranger },
+        { member: BERT, consent: { status: 'rejected' } },
+        { member: { ...ANN, birthDate: '1974-12' } },
+      ])
+      const { output, error, ...manifest } = await bulkMatch(partner, body)
+      expect([manifest.request, output.map(({ type, count }: Tree) => [type, count])]).toEqual([
+        expect.stringContaining('/Group/$bulk-member-match'),
+        [
+          ['Group', 3],
+          ['Parameters', 1],
+        ],
+      ])
+      const groups = await linesOf(partner, output.slice(0, 1))
+      expect(groups.map((group) => [codeOf(group), group.member.map(({ entity }: Tree) => entity.reference)])).toEqual([
+        ['match', ['Patient/ann']],
+        ['nomatch', ['#p1', '#p3']],
+        ['consentconstraint', ['#p2']],
+      ])
+      const [parameters] = await linesOf(partner, output.slice(1))
+      expect(parameters!.parameter).toEqual(
+        ['MatchedMembers', 'NonMatchedMembers', 'ConsentConstrainedMembers'].map((name, i) => ({ name, resource: groups[i] })),
+      )
+      const [outcome] = await linesOf(partner, error)
+      expect([outcome!.issue[0].code, outcome!.issue[0].expression]).toEqual(['required', ['MemberBundle[3].MemberPatient.birthDate']])
+      for (const group of groups)
+        expect((await server.post('/Group/$validate', group)).body.issue.filter(({ severity }: Tree) => severity === 'error')).toEqual([])
+    }))
+
+  it('stores the Group of the members that were found, which the payer exports, and no other', () =>
+    withPayer(async (server, partner) => {
+      await bulkMatch(partner, bulkInput([{ member: ANN }, { member: { ...BERT, given: 'Bob' } }]))
+      const { id } = await onlyGroup(partner)
+      expect([(await server.get('/Group')).body.total, (await server.get('/Consent')).body.total]).toEqual([1, 1])
+      const begun = await partner.get(`/Group/${id}/$davinci-data-export?exportType=${encodeURIComponent(EXPORT_TYPE)}`, ASYNC)
+      const { output } = await manifestAt(partner, begun.headers.get('content-location')!)
+      expectRecordWithoutAmounts(await linesOf(partner, output))
+    }))
+
+  it('stores an empty Group if no member was found', () =>
+    withPayer(async (server, partner) => {
+      const { output } = await bulkMatch(partner, bulkInput([{ member: ANN, consent: { provision: provisionFor(OWN) } }]))
+      const groups = await linesOf(partner, output.slice(0, 1))
+      expect(groups.map((group) => [codeOf(group), group.quantity])).toEqual([
+        ['match', 0],
+        ['consentconstraint', 1],
+      ])
+      expect([(await onlyGroup(partner)).member, (await server.get('/Consent')).body.total]).toEqual([undefined, 0])
+    }))
+
+  it('needs Prefer: respond-async, and a payer', () =>
+    withPayer(async (server, partner) => {
+      const body = bulkInput([{ member: ANN }])
+      const statusOf = async (client: TestClient, headers = ASYNC) => (await client.post('/Group/$bulk-member-match', body, headers)).status
+      expect(await statusOf(partner, { accept: 'application/fhir+json', prefer: 'return=minimal' })).toBe(400)
+      expect(await statusOf(await partnerOf(server, 'provider'))).toBe(403)
+      expect(await statusOf(server)).toBe(202)
+      expect((await partner.post('/Patient/$bulk-member-match', body, ASYNC)).status).toBe(404)
+    }))
+})
