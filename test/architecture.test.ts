@@ -39,13 +39,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   // Bulk export: the request, the job, its steps.
   'lambdas/export': [
-    'lambdas/fhir',
-    'lambdas/search',
-    'lambdas/ports',
-    'lambdas/access',
-    'lambdas/partners',
-    'jsonpath-rfc9535',
-    'node:crypto',
+    ...['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'lambdas/partners'],
+    ...['jsonpath-rfc9535', 'node:crypto'],
   ],
   // Requests of other organizations: matches of members, their consents and Groups.
   'lambdas/partners': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto'],

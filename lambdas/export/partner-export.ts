@@ -3,12 +3,20 @@
  * http://hl7.org/fhir/us/davinci-atr/OperationDefinition/davinci-data-export, http://hl7.org/fhir/us/davinci-pdex/
  */
 import type { View } from '../access/view/view-rules.ts'
+import type { IdentifierText } from '../fhir/identifier-text.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import type { PartnerKind } from '../ports/rows/clients.ts'
+import type { SensitiveLabels } from '../partners/consent/payer-consent.ts'
+import type { Partner } from '../ports/rows/clients.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 
-/** Export for a partner. `type`: its export type. `view`: view that its files show of the resources. */
-export type PartnerExport = { readonly type: string; readonly view: View }
+/**
+ * Export for a partner. `type`: its export type. `view`: kind of the partner, and view that its files show of the resources. `identifiers`: those
+ * of the partner; absent for a client of the payer itself.
+ */
+export type PartnerExport = { readonly type: string; readonly view: View; readonly identifiers?: readonly IdentifierText[] }
+
+/** Settings of exports for partners. `payer`: identifiers of the payer that runs the server. */
+export type PartnerSettings = { readonly payer: readonly IdentifierText[]; readonly sensitiveLabels: SensitiveLabels }
 
 export const EXPORT_TYPE_PARAMETER = 'exportType'
 
@@ -16,10 +24,11 @@ export const EXPORT_TYPE_PARAMETER = 'exportType'
 const EXPORT_TYPES: Readonly<Record<string, View>> = { 'hl7.fhir.us.davinci-pdex#payertopayer': 'payer' }
 
 /**
- * Returns the export that the parameters request. `kind`: kind of the caller; undefined for a client of the payer itself, which must name the
- * export type. Throws FhirError 400 for an export type that is missing, unknown or named twice, and 403 for one of another kind.
+ * Returns the export that the parameters request. `partner`: the caller; undefined for a client of the payer itself, which must name the export
+ * type. Throws FhirError 400 for an export type that is missing, unknown or named twice, and 403 for one of another kind.
  */
-export function partnerExportOf(parameters: ParameterPairs, kind: PartnerKind | undefined): PartnerExport {
+export function partnerExportOf(parameters: ParameterPairs, partner: Partner | undefined): PartnerExport {
+  const kind = partner?.kind
   const [asked, second] = parameters.flatMap(([name, value]) => (name === EXPORT_TYPE_PARAMETER ? [value] : []))
   if (second !== undefined) throw fhirError(400, 'duplicate', 'exportType is given twice')
   const type = asked ?? Object.keys(EXPORT_TYPES).find((each) => EXPORT_TYPES[each] === kind)
@@ -28,7 +37,7 @@ export function partnerExportOf(parameters: ParameterPairs, kind: PartnerKind | 
   if (view === undefined) throw invalidType(`exportType is ${JSON.stringify(type.slice(0, 100))}`)
   // guard: export-type-of-own-kind
   if (kind !== undefined && kind !== view) throw fhirError(403, 'forbidden', `The exportType ${type} is for a ${view}. Nothing was started`)
-  return { type, view }
+  return { type, view, ...(partner === undefined ? {} : { identifiers: partner.identifiers }) }
 }
 
 const invalidType = (text: string): FhirError =>

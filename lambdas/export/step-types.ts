@@ -8,6 +8,7 @@ import type { ResourceReader } from '../ports/store/resource-store.ts'
 import type { SettledVersions } from '../ports/store/settled-versions.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import type { AdditionalResources } from './additional-resources.ts'
+import type { PartnerSettings } from './partner-export.ts'
 
 export type ExportParts = {
   readonly rows: Rows
@@ -39,6 +40,8 @@ export type ExportParts = {
   readonly additionalResources: AdditionalResources
   /** Stores what a match found, once: a resource that exists already stays as it is. */
   readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
+  /** Settings of exports for partners. */
+  readonly partners: PartnerSettings
   /** Reports errors of a step. */
   readonly report: (error: unknown) => void
 }

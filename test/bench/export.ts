@@ -63,6 +63,7 @@ const workflow = new InProcessWorkflow({
     readingOf: async () => ({ baseUrl: BASE }),
     expressions: () => ({ evaluate: unexpectedSearch }),
     ...{ budget: 10_000, groupTypes: [], additionalResources: DEFAULT_ADDITIONAL_RESOURCES, storeMatch: noMatches, report: console.error },
+    partners: { payer: [], sensitiveLabels: 'unknown' },
   }),
   writers: 1,
   report: console.error,

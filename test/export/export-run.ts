@@ -21,6 +21,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
   groupTypes: ['Patient', 'Observation', 'Device'],
   additionalResources: {},
   storeMatch: noMatches,
+  partners: { payer: [], sensitiveLabels: 'none' },
   report: () => undefined,
   ...more,
 })

@@ -9,6 +9,7 @@ import {
   byType,
   coverageOf,
   match,
+  matchInput,
   membersBundle,
   OTHER,
   onlyGroup,
@@ -32,15 +33,21 @@ const withMatch = (proof: (exchange: Exchange) => Promise<void>): Promise<void> 
 
 const begin = ({ partner, group }: Exchange, query = '') => partner.get(`/Group/${group.id}/$davinci-data-export${query}`, ASYNC)
 
-/** Returns the ids of the exported resources by type. */
-async function exportedBy(exchange: Exchange, query = '') {
+/** Returns the lines of an export, and the messages of its file of errors. */
+async function runExport(exchange: Exchange, query = '') {
   const { partner } = exchange
   const job = (await begin(exchange, query)).headers.get('content-location')!
   const { body } = await eventually(() => partner.get(job), { until: ({ status }) => status !== 202, every: 20 })
-  const files: readonly Tree[] = body.output
-  const texts = await Promise.all(files.map(async ({ url }) => (await partner.raw(url.split('/fhir')[1])).text()))
-  return byType(texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line)))
+  const linesOf = async (files: readonly Tree[]): Promise<readonly Tree[]> => {
+    const texts = await Promise.all(files.map(async ({ url }) => (await partner.raw(url.split('/fhir')[1])).text()))
+    return texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line))
+  }
+  const messages = (await linesOf(body.error)).map(({ issue }) => issue[0].details.text as string)
+  return { lines: await linesOf(body.output), messages }
 }
+
+/** Returns the ids of the exported resources by type. */
+const exportedBy = async (exchange: Exchange, query = '') => byType((await runExport(exchange, query)).lines)
 
 const ann = { reference: 'Patient/ann' }
 const bert = { reference: 'Patient/bert' }
@@ -83,6 +90,23 @@ describe('a partner', () => {
         await app.put('/Group/other', { ...forged, id: 'other', identifier: undefined }),
       ].map(({ status }) => status)
       expect([statuses, (await onlyGroup(partner)).meta.versionId]).toEqual([[403, 403, 403, 201], '1'])
+    }))
+
+  it('exports no member that denied since the match, and names it', () =>
+    withMatch(async (exchange) => {
+      const { server } = exchange
+      const { resource } = matchInput(ANN).parameter[2]
+      await put(server, { ...resource, id: 'denial', patient: ann, provision: { type: 'deny' } })
+      expect(await runExport(exchange)).toEqual({ lines: [], messages: ['Patient/ann is not exported'] })
+    }))
+
+  it('exports no Group past its period', () =>
+    withMatch(async ({ server, partner, group }) => {
+      const [characteristic] = group.characteristic
+      await put(server, { ...group, characteristic: [{ ...characteristic, period: { start: '2026-01-01', end: '2026-01-02' } }] })
+      const path = (id: string) => `/Group/${id}/$davinci-data-export`
+      const [past, missing] = [await partner.get(path(group.id), ASYNC), await partner.get(path('missing'), ASYNC)]
+      expect([past.status, past.body.issue[0].code]).toEqual([404, missing.body.issue[0].code])
     }))
 
   it.each([

@@ -100,6 +100,9 @@ describe('a payer that is a partner', () => {
         (await partner.get('/Group/foreign')).status,
         (await partner.get('/Group/foreign/$davinci-data-export', ASYNC)).status,
       ]).toEqual([404, 404])
+      expect((await manifestOf(partner, '/Group/named/$davinci-data-export')).output).toEqual([])
+      const { resource } = matchInput(BERT).parameter[2]
+      await server.put('/Consent/bert', { ...resource, id: 'bert', patient: { reference: 'Patient/bert' } })
       const exported = await exportOf(partner, '/Group/named/$davinci-data-export')
       expect(exported.filter(({ resourceType }) => resourceType === 'Patient').map(({ id }) => id)).toEqual(['bert'])
     }))

@@ -17,14 +17,17 @@ import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-
 export type ExportPatients = {
   /** Distinct references such as `Patient/1`. */
   readonly patients: readonly string[]
-  /** Patients among them that were not members at `_since`; empty without `_since`. All their data is exported, regardless of its time. */
+  /**
+   * Patients among them that were not members at `_since`. All their data is exported, regardless of its time. Empty without `_since`, and for a
+   * partner: each match creates a new Group, so that all members would be new.
+   */
   readonly added: readonly string[]
   /** Messages about members and patients that are not exported, for the error file. */
   readonly passedOver: readonly string[]
 }
 
 type Resources = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
-type PatientJob = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime'>
+type PatientJob = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime' | 'partner'>
 
 /** Maximum levels of Groups below the exported Group. Deeper Groups are reported and not exported. */
 const MAX_DEPTH = 4
@@ -43,17 +46,18 @@ const MAX_MESSAGES = 100
  * or is too large.
  */
 export async function findExportPatients(resources: Resources, judge: Judge, job: PatientJob): Promise<ExportPatients | undefined> {
-  const { group, groupAccess = judge.access, tenant, asked, transactionTime } = job
+  const { group, groupAccess = judge.access, tenant, asked, transactionTime, partner } = job
   if (group === undefined) return asked.patients.length === 0 ? undefined : namedPatientsOf(resources, judge, job)
   const reader: GroupReader = { resources, judge: { ...judge, access: groupAccess }, tenant }
   const now = await readGroups(reader, group, transactionTime)
   if (now === undefined) throw new ExportFault('The Group is not there any more')
-  const before = asked.since === undefined ? undefined : await readGroups(reader, group, asked.since)
+  const since = partner === undefined ? asked.since : undefined
+  const before = since === undefined ? undefined : await readGroups(reader, group, since)
   const patients = asked.patients.length === 0 ? [...now.patients] : asked.patients.filter((patient) => now.patients.has(patient))
   const outside = asked.patients.filter((patient) => !now.patients.has(patient)).map((patient) => `${patient} is no member of the Group`)
   return {
     patients,
-    added: asked.since === undefined ? [] : patients.filter((patient) => before?.patients.has(patient) !== true),
+    added: since === undefined ? [] : patients.filter((patient) => before?.patients.has(patient) !== true),
     passedOver: bounded([...now.passedOver, ...outside]),
   }
 }
@@ -185,9 +189,9 @@ function covers(period: unknown, instant: number, timeZone: string | undefined):
   return (from === undefined || from <= instant) && (to === undefined || instant < to)
 }
 
-/** Returns the distinct texts, at most MAX_MESSAGES. If there are more, a last text gives the number of omitted texts. */
-function bounded(texts: readonly string[]): readonly string[] {
+/** Returns the distinct texts, at most `limit`. If there are more, a last text gives the number of omitted texts. */
+export function bounded(texts: readonly string[], limit = MAX_MESSAGES): readonly string[] {
   const distinct = [...new Set(texts)]
-  const more = distinct.length - MAX_MESSAGES
-  return more <= 0 ? distinct : [...distinct.slice(0, MAX_MESSAGES), `${more} more were passed over`]
+  const more = distinct.length - limit
+  return more <= 0 ? distinct : [...distinct.slice(0, limit), `${more} more were passed over`]
 }

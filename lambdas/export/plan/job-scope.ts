@@ -7,6 +7,7 @@ import { findExportPatients } from './group-members.ts'
 import { judgeOf } from './job-access.ts'
 import { fieldsIn, isFieldOf } from './partial-evaluation.ts'
 import { lookupShareOf } from './patient-lookup-cost.ts'
+import { permittedPatientsOf, type WithheldPatient } from './permitted-patients.ts'
 import { readPlan, storePlan } from './stored-plan.ts'
 import { filterReadingOf, resolveFilters } from './type-filters.ts'
 
@@ -40,11 +41,17 @@ export type StoredJobScope = {
   readonly told: readonly string[]
 }
 
-export async function resolveJobScope(parts: ExportParts, job: Job): Promise<StoredJobScope> {
+/** Job scope, and patients of an export for a partner that are left out. */
+export type ResolvedJobScope = { readonly scope: StoredJobScope; readonly withheld?: readonly WithheldPatient[] }
+
+export async function resolveJobScope(parts: ExportParts, job: Job): Promise<ResolvedJobScope> {
   const judge = await judgeOf(parts, job)
-  const members = await findExportPatients(parts.resources, judge, job)
+  const found = await findExportPatients(parts.resources, judge, job)
+  const { partner } = job
+  const permitted = partner && found && (await permittedPatientsOf(parts, { ...job, partner }, found))
+  const members = permitted ?? found
   const share = members && (await lookupShareOf(parts.resources, job, members))
-  return {
+  const scope: StoredJobScope = {
     ...(members === undefined ? {} : { patients: members.patients }),
     ...(share === undefined ? {} : { share }),
     added: members?.added ?? [],
@@ -52,6 +59,7 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Sto
     ...(needsCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
     told: members?.passedOver ?? [],
   }
+  return { scope, ...(permitted === undefined ? {} : { withheld: permitted.withheld }) }
 }
 
 /** Stores the scope under the id of the plan. Another plan of the same job may have another scope. */

@@ -12,6 +12,7 @@ import { exportTypesOf } from './exported-types.ts'
 import { type JobScope, readJobScope, resolveJobScope, storeJobScope } from './job-scope.ts'
 import { readNamedPatients } from './named-patients.ts'
 import { typeSettingsOf } from './partner-types.ts'
+import { storeWithheldPatients } from './permitted-patients.ts'
 import { beginPlanProgress, type PlanProgress, readPlanList, readPlanProgress, storePlanProgress } from './plan-progress.ts'
 import { NO_WRITTEN_FILES, type Segment, type SegmentPiece } from './segment.ts'
 import { MAX_SEGMENTS, packSegments, SMALLEST, type TypeExtent } from './segment-packing.ts'
@@ -49,8 +50,9 @@ async function beginPlan(parts: ExportParts, job: Job): Promise<PlanProgress | u
   const whole = { ...job, asked: { ...job.asked, patients } }
   const [checked, plan] = [withCancellableReads(parts, job, parts.longestPlan), parts.newId()]
   const { types, omittedTypes, messages } = exportTypesOf(whole, typeSettingsOf(parts, whole))
-  const resolved = await resolveJobScope(checked, whole)
+  const { scope: resolved, withheld } = await resolveJobScope(checked, whole)
   const omitted = await findStoredTypes(checked, whole, omittedTypes)
+  if (withheld !== undefined) await storeWithheldPatients(parts, job.id, plan, withheld)
   await storeJobScope(parts, job, plan, { ...resolved, told: [...job.asked.passedOver, ...messages, ...resolved.told] })
   return beginPlanProgress(parts, job, {
     ...{ revision: 0, plan, omittedTypes: omitted, types },

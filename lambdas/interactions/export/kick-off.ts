@@ -16,12 +16,15 @@ import { storeNamedPatients } from '../../export/plan/named-patients.ts'
 import { typeSettingsOf } from '../../export/plan/partner-types.ts'
 import { checkExportRequest } from '../../export/plan/request-check.ts'
 import { checkFilters, filterReadingOf } from '../../export/plan/type-filters.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { isGroupInForce } from '../../partners/groups/group-period.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { forbidden } from '../forbidden.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { readCurrentVersion } from '../resources/version-response.ts'
+import { notFound, readCurrentVersion } from '../resources/version-response.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { type GroupAccessPorts, groupAccessOf } from './group-access.ts'
@@ -59,12 +62,13 @@ export async function kickOff(
   await yieldIfDue()
   const lenient = request.preferences.handling === 'lenient'
   const sent = request.resource === undefined ? request.parameters : [...request.parameters, ...parseParametersBody(request.resource)]
-  const { parameters = sent, access = request.access, ...kind } = parse?.(sent) ?? {}
+  const parsed: Partial<PartnerKickOff> = parse?.(sent) ?? {}
+  const { parameters = sent, access = request.access, ...kind } = parsed
   const settings = typeSettingsOf(exports.settings, kind)
   const reading = filterReadingOf(request.reading, kind)
   const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
   checkFilters(asked.filters, searchAccessOf({ ...request, access }), reading)
-  const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request) } : {}
+  const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request, kind.partner) } : {}
   const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)
   await begin(exports, job, asked.patients, choices.maxRunningExports)
   return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
@@ -109,11 +113,17 @@ function jobOf(
 }
 
 /**
- * Returns the access for reading the Group of the request. Throws FhirError 404 if the Group is missing, deleted or hidden from the caller.
+ * Returns the access for reading the Group of the request. Throws FhirError 404 if the Group is missing, deleted or hidden from the caller, and
+ * for a partner also if it is past its period.
  */
-async function visibleGroup(ports: KickOffPorts, request: FhirRequest): Promise<Access> {
+async function visibleGroup(ports: KickOffPorts, request: FhirRequest, partner: PartnerExport | undefined): Promise<Access> {
   const access = await groupAccessOf(ports, request)
-  await readCurrentVersion(ports.resources({ ...request, access }, 'r'), keyOf(request))
+  const key = keyOf(request)
+  const group = await readCurrentVersion(ports.resources({ ...request, access }, 'r'), key)
+  if (partner === undefined) return access
+  const isInForce = isGroupInForce(parseJsonBytes(group.body) as Resource, ports.clock.now(), request.reading.timeZone)
+  // guard: group-in-its-period
+  if (!isInForce) throw notFound(key)
   return access
 }
 

@@ -21,7 +21,7 @@ export const startPartnerExport =
     const exported = exportedBy(access)
     if (exported === undefined) throw notPartner()
     return kickOff(ports, request, 'group', (parameters) => ({
-      partner: partnerExportOf(parameters, access.partner?.partner.kind),
+      partner: partnerExportOf(parameters, access.partner?.partner),
       parameters: parameters.filter(([name]) => name !== EXPORT_TYPE_PARAMETER),
       access: exported,
     }))

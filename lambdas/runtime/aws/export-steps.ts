@@ -58,6 +58,7 @@ const parts = (): ExportParts => ({
   budget: EXPORT_STEP_MS,
   longestPlan: LONGEST_PLAN_MS,
   longestWait: LONGEST_WAIT,
+  partners: config(),
   report: told,
 })
 

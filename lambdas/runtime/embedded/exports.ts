@@ -84,6 +84,7 @@ export async function openExports({
   const exporter = new ThreadedWorkflow({
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
+    partners: { payer: config.payer, sensitiveLabels: config.sensitiveLabels },
     answers: {
       // Check the clock that sets timestamps, because it may have been set back. If the store settled an instant in the future, it would
       // reject all writes until then.

@@ -27,7 +27,7 @@ const WRITERS = 1
 lowerPriority()
 const port = parentPort!
 const data = workerData as ExportThreadData
-const { folder, groupTypes, additionalResources, requests } = data
+const { folder, groupTypes, additionalResources, partners, requests } = data
 const rows = new SqliteRows(data.rows)
 const reader = new SqliteResourceReader(data.store)
 const room = new CpuShare(availableParallelism())
@@ -70,6 +70,7 @@ const parts: ExportParts = {
   budget: BUDGET,
   groupTypes,
   additionalResources,
+  partners,
   report,
 }
 

@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads'
 import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
+import type { PartnerSettings } from '../../../export/partner-export.ts'
 import type { ExportParts } from '../../../export/step-types.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { MachineFault } from '../../../ports/faults.ts'
@@ -23,6 +24,7 @@ export type ExportThreadData = {
   readonly folder: string
   readonly groupTypes: readonly string[]
   readonly additionalResources: AdditionalResources
+  readonly partners: PartnerSettings
   readonly requests: Int32Array<SharedArrayBuffer>
 }
 

@@ -1,0 +1,83 @@
+/** Patients of an export for a partner: those whose permission is in force at the kick-off. */
+import { memberJudge, type WithheldReason } from '../../partners/consent/permitted-members.ts'
+import type { Job } from '../job/job.ts'
+import type { ExportParts } from '../step-types.ts'
+import { bounded, type ExportPatients } from './group-members.ts'
+import { readPlan, storePlan } from './stored-plan.ts'
+
+/** Patient that is not exported, with the reason. Only the operator learns the reason. */
+export type WithheldPatient = { readonly patient: string; readonly reason: WithheldReason }
+
+/** `restricted`: patients whose permission does not cover the labels `excluded`, which are `system|code` of `meta.security`. */
+export type PermittedPatients = ExportPatients & {
+  readonly withheld: readonly WithheldPatient[]
+  readonly restricted: readonly string[]
+  readonly excluded: readonly string[]
+}
+
+type Parts = Pick<ExportParts, 'resources' | 'index' | 'readingOf' | 'partners'>
+type PartnerJob = Pick<Job, 'tenant' | 'transactionTime'> & { readonly partner: NonNullable<Job['partner']> }
+
+/** Patients that are judged at once. */
+const EACH = 10_000
+/** Maximum messages about patients that are not exported. */
+const MAX_MESSAGES = 10_000
+
+/**
+ * Returns the members that permit the export. Their Consents and opt-out Groups are those of the plan, which begins when all commits before
+ * the kick-off are visible. A payer learns who is left out. A provider does not, because an opt-out is the member's own affair.
+ */
+export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members: ExportPatients): Promise<PermittedPatients> {
+  const { tenant, transactionTime: now, partner } = job
+  const { resources, index, partners } = parts
+  const { view: kind, identifiers } = partner
+  const data = {
+    tenant,
+    reading: await parts.readingOf(tenant),
+    index,
+    heads: (...keys: Parameters<typeof resources.heads>) => resources.heads(...keys),
+  }
+  const recipient = { kind, ...(identifiers === undefined ? {} : { identifiers }) }
+  const judge = memberJudge({ data, recipient, now, payer: partners.payer, sensitiveLabels: partners.sensitiveLabels })
+  const permitted: string[] = []
+  const withheld: WithheldPatient[] = []
+  const restricted: string[] = []
+  let excluded: readonly string[] = []
+  for (let first = 0; first < members.patients.length; first += EACH) {
+    const ids = members.patients.slice(first, first + EACH).map((name) => name.slice(PATIENT.length))
+    for (const [id, permission] of await judge(ids)) {
+      const patient = PATIENT + id
+      // guard: export-needs-permission-of-member
+      if (!permission.isPermitted) {
+        withheld.push({ patient, reason: permission.reason })
+        continue
+      }
+      permitted.push(patient)
+      if (permission.excluded.length === 0) continue
+      restricted.push(patient)
+      excluded = permission.excluded
+    }
+  }
+  const messages = kind === 'payer' ? withheld.map(({ patient }) => `${patient} is not exported`) : []
+  const passedOver = [...members.passedOver, ...bounded(messages, MAX_MESSAGES)]
+  return { patients: permitted, added: members.added, passedOver, withheld, restricted, excluded }
+}
+
+const PATIENT = 'Patient/'
+
+/** Stores the patients that are left out, for the record of disclosures. */
+export const storeWithheldPatients = (
+  { blobs }: Pick<ExportParts, 'blobs'>,
+  job: string,
+  plan: string,
+  withheld: readonly WithheldPatient[],
+): Promise<void> => storePlan(blobs, { job, plan: nameOf(plan) }, withheld)
+
+/** Returns the patients that a planned export for a partner leaves out. Throws Error if the job is not planned. */
+export const readWithheldPatients = (
+  { blobs }: Pick<ExportParts, 'blobs'>,
+  { id: job, plan = '' }: Pick<Job, 'id' | 'plan'>,
+): Promise<readonly WithheldPatient[]> =>
+  readPlan<readonly WithheldPatient[], readonly WithheldPatient[]>(blobs, { job, plan: nameOf(plan) }, (each) => each)
+
+const nameOf = (plan: string): string => `${plan}-withheld`
