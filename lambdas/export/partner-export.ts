@@ -20,8 +20,27 @@ export type PartnerSettings = { readonly payer: readonly IdentifierText[]; reado
 
 export const EXPORT_TYPE_PARAMETER = 'exportType'
 
-/** Kind of partner by export type. The first type of a kind is the one of a request that names none. */
-const EXPORT_TYPES: Readonly<Record<string, View>> = { 'hl7.fhir.us.davinci-pdex#payertopayer': 'payer' }
+/** `types`: resource types. `isDelta`: the request must have `_since`. `hasWindow`: older resources are left out. */
+type ExportType = {
+  readonly view: View
+  readonly types: 'record' | 'attribution'
+  readonly isDelta?: true
+  readonly hasWindow: boolean
+}
+
+const PROVIDER: ExportType = { view: 'provider', types: 'record', hasWindow: true }
+
+/** Export types of the guides. The first type of a kind is the one of a request that names none. */
+const EXPORT_TYPES: Readonly<Record<string, ExportType>> = {
+  'hl7.fhir.us.davinci-pdex#payertopayer': { view: 'payer', types: 'record', hasWindow: true },
+  'hl7.fhir.us.davinci-pdex#provider-download': PROVIDER,
+  'hl7.fhir.us.davinci-pdex#provider-snapshot': PROVIDER,
+  'hl7.fhir.us.davinci-pdex#provider-delta': { ...PROVIDER, isDelta: true },
+  'hl7.fhir.us.davinci-atr': { view: 'provider', types: 'attribution', hasWindow: false },
+}
+
+/** Returns the rules of the export type of a job. */
+export const exportTypeOf = ({ type }: PartnerExport): ExportType => EXPORT_TYPES[type]!
 
 /**
  * Returns the export that the parameters request. `partner`: the caller; undefined for a client of the payer itself, which must name the export
@@ -31,9 +50,9 @@ export function partnerExportOf(parameters: ParameterPairs, partner: Partner | u
   const kind = partner?.kind
   const [asked, second] = parameters.flatMap(([name, value]) => (name === EXPORT_TYPE_PARAMETER ? [value] : []))
   if (second !== undefined) throw fhirError(400, 'duplicate', 'exportType is given twice')
-  const type = asked ?? Object.keys(EXPORT_TYPES).find((each) => EXPORT_TYPES[each] === kind)
+  const type = asked ?? Object.keys(EXPORT_TYPES).find((each) => EXPORT_TYPES[each]!.view === kind)
   if (type === undefined) throw invalidType('exportType is missing')
-  const view = Object.hasOwn(EXPORT_TYPES, type) ? EXPORT_TYPES[type] : undefined
+  const view = Object.hasOwn(EXPORT_TYPES, type) ? EXPORT_TYPES[type]!.view : undefined
   if (view === undefined) throw invalidType(`exportType is ${JSON.stringify(type.slice(0, 100))}`)
   // guard: export-type-of-own-kind
   if (kind !== undefined && kind !== view) throw fhirError(403, 'forbidden', `The exportType ${type} is for a ${view}. Nothing was started`)

@@ -2,12 +2,12 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
-import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
   BERT,
   byType,
   coverageOf,
+  exportResultOf,
   match,
   matchInput,
   membersBundle,
@@ -33,18 +33,7 @@ const withMatch = (proof: (exchange: Exchange) => Promise<void>): Promise<void> 
 
 const begin = ({ partner, group }: Exchange, query = '') => partner.get(`/Group/${group.id}/$davinci-data-export${query}`, ASYNC)
 
-/** Returns the lines of an export, and the messages of its file of errors. */
-async function runExport(exchange: Exchange, query = '') {
-  const { partner } = exchange
-  const job = (await begin(exchange, query)).headers.get('content-location')!
-  const { body } = await eventually(() => partner.get(job), { until: ({ status }) => status !== 202, every: 20 })
-  const linesOf = async (files: readonly Tree[]): Promise<readonly Tree[]> => {
-    const texts = await Promise.all(files.map(async ({ url }) => (await partner.raw(url.split('/fhir')[1])).text()))
-    return texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line))
-  }
-  const messages = (await linesOf(body.error)).map(({ issue }) => issue[0].details.text as string)
-  return { lines: await linesOf(body.output), messages }
-}
+const runExport = async (exchange: Exchange, query = '') => exportResultOf(exchange.partner, await begin(exchange, query))
 
 /** Returns the ids of the exported resources by type. */
 const exportedBy = async (exchange: Exchange, query = '') => byType((await runExport(exchange, query)).lines)

@@ -4,6 +4,7 @@ import type { IdentifierText } from '../../lambdas/fhir/identifier-text.ts'
 import type { TestClient, TestResponse, Tree } from '../api/server.ts'
 import type { SettingsServer } from '../api/settings-tried/setting-server.ts'
 import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { CLAIM_PAIRS } from '../fixtures/payer/claims.ts'
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi'
@@ -122,6 +123,18 @@ export const byType = (lines: readonly Tree[]): Readonly<Record<string, readonly
   Object.fromEntries(
     [...Map.groupBy(lines, ({ resourceType }) => resourceType)].map(([type, each]) => [type, each.map(({ id }) => id).sort()]),
   )
+
+/** Waits for an export that was started. Returns the lines of its files, and the messages of its file of errors. */
+export async function exportResultOf(partner: TestClient, { headers }: TestResponse) {
+  const job = headers.get('content-location')!
+  const { body } = await eventually(() => partner.get(job), { until: ({ status }) => status !== 202, every: 20 })
+  const linesOf = async (files: readonly Tree[]): Promise<readonly Tree[]> => {
+    const texts = await Promise.all(files.map(async ({ url }) => (await partner.raw(url.split('/fhir')[1])).text()))
+    return texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line))
+  }
+  const messages = (await linesOf(body.error)).map(({ issue }) => issue[0].details.text as string)
+  return { lines: await linesOf(body.output), messages }
+}
 
 /** Texts of the amounts in the stored claims. */
 export const amountsOf = (claim: Tree): readonly string[] =>

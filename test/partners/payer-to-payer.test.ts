@@ -153,7 +153,7 @@ describe('a payer that is a partner', () => {
       expect(await statusOf(partner, '?exportType=a&exportType=b')).toBe(400)
 
       expect(await statusOf(server, '')).toBe(400)
-      expect(await statusOf(another, '')).toBe(400)
+      expect(await statusOf(another, '')).toBe(404)
       expect(await statusOf(another, `?exportType=${encodeURIComponent(EXPORT_TYPE)}`)).toBe(403)
     }))
 })

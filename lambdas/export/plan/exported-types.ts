@@ -28,15 +28,17 @@ type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
 export function exportTypesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
   const hasPatients = level === 'group' || patients > 0
   // Exports of a Group or of named patients exclude the type Group: a Group is in the compartment of each member, but it also names others.
+  // An export of attributions for a partner has one, the exported Group.
+  const leavesOutGroup = hasPatients && settings.isForPartner === undefined
   // guard: group-left-out-of-single-patients
-  const levelTypes = levelTypesOf(level, settings).filter((type) => !(hasPatients && type === 'Group'))
+  const levelTypes = levelTypesOf(level, settings).filter((type) => !(leavesOutGroup && type === 'Group'))
   const possible = possibleTypesOf(level, settings)
   return {
     types: levelTypes.filter((type) => (asked.types?.includes(type) ?? true) && isInScope(access, type)),
     levelTypes,
     omittedTypes: asked.types === undefined ? omittedTypesOf(level, settings).filter((type) => isInScope(access, type)) : [],
     messages: (asked.types ?? []).flatMap((type) => {
-      if (hasPatients && type === 'Group')
+      if (leavesOutGroup && type === 'Group')
         return ['_type names Group, which exports of single patients leave out: its members are other people']
       if (!possible.has(type)) return [`_type names ${type}, which is no type of this export`]
       return isInScope(access, type) ? [] : [`_type names ${type}, which is out of scope`]

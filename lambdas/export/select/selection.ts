@@ -18,7 +18,7 @@ import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 
 export type Selection = {
-  readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl'>
+  readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl' | 'partner'>
   readonly types: ReadonlySet<string>
   readonly jobScope: JobScope
   readonly judge: Judge

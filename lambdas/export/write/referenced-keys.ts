@@ -2,6 +2,7 @@
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { rulesOf } from '../additional-resources.ts'
 import { temporaryKeyOf } from '../job/job.ts'
+import { typeSettingsOf } from '../plan/partner-types.ts'
 import { type ReferenceFinder, referenceFinder } from '../select/exported-references.ts'
 import { isAlwaysExported, type Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
@@ -10,7 +11,7 @@ import { putKeys } from './key-buckets.ts'
 /** Keys held in memory above which `flush` writes them to a blob. */
 const MAX_HELD_KEYS = 200_000
 
-type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
+type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'groupTypes' | 'additionalResources'>
 
 export class ReferencedKeys {
   readonly #parts: Parts
@@ -31,8 +32,9 @@ export class ReferencedKeys {
     this.#job = id
     this.#selection = selection
     const areAllExported = jobScope.patients === undefined && isAlwaysExported(selection, 'Patient/')
-    const isNoneFollowed = level === 'system' || (areAllExported && rulesOf(level, parts.additionalResources).length === 0)
-    this.#references = isNoneFollowed ? undefined : referenceFinder(level, parts.additionalResources, judge.reading)
+    const { additionalResources } = typeSettingsOf(parts, job)
+    const isNoneFollowed = level === 'system' || (areAllExported && rulesOf(level, additionalResources).length === 0)
+    this.#references = isNoneFollowed ? undefined : referenceFinder(level, additionalResources, judge.reading)
     this.#blobs = blobs
   }
 

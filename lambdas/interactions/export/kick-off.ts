@@ -13,7 +13,7 @@ import { admitJob } from '../../export/job/running-jobs.ts'
 import { parseParametersBody } from '../../export/parameters-body.ts'
 import type { PartnerExport } from '../../export/partner-export.ts'
 import { storeNamedPatients } from '../../export/plan/named-patients.ts'
-import { typeSettingsOf } from '../../export/plan/partner-types.ts'
+import { checkPartnerRequest, typeSettingsOf } from '../../export/plan/partner-types.ts'
 import { checkExportRequest } from '../../export/plan/request-check.ts'
 import { checkFilters, filterReadingOf } from '../../export/plan/type-filters.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -67,6 +67,7 @@ export async function kickOff(
   const settings = typeSettingsOf(exports.settings, kind)
   const reading = filterReadingOf(request.reading, kind)
   const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
+  checkPartnerRequest(kind.partner, asked)
   checkFilters(asked.filters, searchAccessOf({ ...request, access }), reading)
   const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request, kind.partner) } : {}
   const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)

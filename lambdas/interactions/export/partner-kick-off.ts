@@ -2,7 +2,7 @@
  * Kick-off of an export for a partner: of the members in a Group, without what the law keeps from other organizations.
  * http://hl7.org/fhir/us/davinci-atr/OperationDefinition/davinci-data-export, http://hl7.org/fhir/us/davinci-pdex/
  */
-import type { Access } from '../../access/access.ts'
+import type { Access, AccessClause } from '../../access/access.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import { EXPORT_TYPE_PARAMETER, partnerExportOf } from '../../export/partner-export.ts'
 import { partnerExportAccess } from '../../export/plan/partner-types.ts'
@@ -20,18 +20,18 @@ export const startPartnerExport =
       throw fhirError(404, 'not-supported', 'Exports for partners are of a Group: Group/[id]/$davinci-data-export')
     const exported = exportedBy(access)
     if (exported === undefined) throw notPartner()
-    return kickOff(ports, request, 'group', (parameters) => ({
-      partner: partnerExportOf(parameters, access.partner?.partner),
-      parameters: parameters.filter(([name]) => name !== EXPORT_TYPE_PARAMETER),
-      access: exported,
-    }))
+    return kickOff(ports, request, 'group', (parameters) => {
+      const partner = partnerExportOf(parameters, access.partner?.partner)
+      const others = parameters.filter(([name]) => name !== EXPORT_TYPE_PARAMETER)
+      return { partner, parameters: others, access: partnerExportAccess(exported, partner, id) }
+    })
   }
 
-/** Returns the access of an export, or undefined for a client that may not start one. */
-function exportedBy(access: Access): Access | undefined {
-  if (access.partner !== undefined) return partnerExportAccess(access.partner.exported)
+/** Returns what the caller grants an export, or undefined for a client that may not start one. */
+function exportedBy(access: Access): readonly AccessClause[] | undefined {
+  if (access.partner !== undefined) return access.partner.exported
   // guard: partner-export-by-whole-access
-  return isWholeTenant(access, 'r') && isWholeTenant(access, 's') ? partnerExportAccess(access.clauses) : undefined
+  return isWholeTenant(access, 'r') && isWholeTenant(access, 's') ? access.clauses : undefined
 }
 
 const notPartner = () =>
