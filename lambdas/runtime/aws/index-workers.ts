@@ -1,6 +1,6 @@
 /** Functions on AWS that index the stream, watch the index and rebuild it. */
 import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
-import { continueBodySweep, type WriteTimeRange } from '../../adapters/dynamodb/store/body-sweep.ts'
+import { continueBodySweep, sweepBodies, type WriteTimeRange } from '../../adapters/dynamodb/store/body-sweep.ts'
 import { heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import {
   isOfTable,
@@ -45,6 +45,7 @@ import {
   indexState,
   openStore,
   rebuildProgress,
+  resourceTable,
   stateTable,
   store,
 } from './ports.ts'
@@ -229,7 +230,7 @@ export type SweepEvent = { readonly sweep: 'transactions' | 'bodies' }
  */
 export async function settleTransactions(event: StreamEvent | SweepEvent): Promise<PartialBatchResponse> {
   if ('sweep' in event) {
-    await (event.sweep === 'bodies' ? sweepBodies() : sweepTransactions())
+    await (event.sweep === 'bodies' ? sweepUnusedBodies() : sweepTransactions())
     return { batchItemFailures: [] }
   }
   const failed: string[] = []
@@ -249,9 +250,9 @@ export async function settleTransactions(event: StreamEvent | SweepEvent): Promi
 const DAY = 24 * 60 * 60_000
 
 /** Removes unused bodies. After a restore it retains those written before it: versions of the previous table may refer to them. */
-async function sweepBodies(): Promise<void> {
+async function sweepUnusedBodies(): Promise<void> {
   const from = exclusiveInstantOf((await indexState().read()).value, deploymentSettings().epoch)
-  const checkPage = (written: WriteTimeRange, after: string) => store().sweepBodies(written, after)
+  const checkPage = (written: WriteTimeRange, after: string) => sweepBodies(resourceTable(), blobs(), written, after)
   const rows = new DynamoDbRows(stateTable())
   await continueBodySweep({ rows, checkPage, from, budget: SWEEP_MS, now: () => clock().now() }).catch((error) => {
     if (error instanceof AggregateError) for (const each of error.errors) report(each, 'bodies')

@@ -330,13 +330,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           await move()
           return { Responses: { [table.name]: [...found, await readOneByOne(keys.filter(({ sk }) => sk === 'H'))].flat() } }
         }
-        const sweeper = storeWith(({ name, input }) => {
+        const client = withFaults(engine.client, ({ name, input }) => {
           if (name !== 'BatchGet' && name !== 'Get') return undefined
           return name === 'BatchGet' && isCopyFirst
             ? { instead: () => copiesFirst(input.RequestItems![table.name]!.Keys) }
             : { after: move }
         })
-        await sweeper.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+        await table.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER }, undefined, client)
         const [version] = await table.store().versions([{ ...key, versionId: 1 }])
         expect([when, version?.body.length]).toEqual([when, large.length])
         expect((await table.store().current([key]))[0]?.versionId).toBe(2)
@@ -449,7 +449,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await table.store().commit([writeOf(key, { body: large })], [])
       await table.store().commit([writeOf(key, { expected: 1, body: large })], [])
       const mine = () => keysOf(tenant)
-      const removedIn = async (range: { from: number; before: number }) => (await table.store().sweepBodies(range)).removed
+      const removedIn = async (range: { from: number; before: number }) => (await table.sweepBodies(range)).removed
       const named = mine()
       table.blobs.set(`bodies/${tenant}/Patient/another`, table.blobs.get(named[0]!)!)
       const dies = storeWith(({ name }) => (name === 'Put' ? 'crash' : undefined))
@@ -469,8 +469,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const key of orphans) table.blobs.set(key, body!)
       const range = { from: 0, before: Number.MAX_SAFE_INTEGER }
       const after = `bodies/${tenant}/Patient/~`
-      expect(await table.store().sweepBodies(range, after)).toEqual({ removed: 1_000, last: orphans[999], failures: [] })
-      expect(await table.store().sweepBodies(range, orphans[999])).toEqual({ removed: 1, failures: [] })
+      expect(await table.sweepBodies(range, after)).toEqual({ removed: 1_000, last: orphans[999], failures: [] })
+      expect(await table.sweepBodies(range, orphans[999])).toEqual({ removed: 1, failures: [] })
       expect(keysOf(tenant)).toHaveLength(1)
     })
 
@@ -482,7 +482,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (let n = 0; n < 100; n++) table.blobs.set(name(n), body!)
       table.blobs.set(name(50), { ...body!, bytes: Uint8Array.of(1) })
       const range = { from: 0, before: Number.MAX_SAFE_INTEGER }
-      const { removed, failures } = await table.store().sweepBodies(range, `bodies/${tenant}/Patient/~`)
+      const { removed, failures } = await table.sweepBodies(range, `bodies/${tenant}/Patient/~`)
       expect([removed, failures.length, keysOf(tenant).length]).toEqual([50, 1, 51])
       for (const key of keysOf(tenant)) table.blobs.delete(key)
     })
@@ -507,10 +507,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect((await table.store().current([key]))[0]?.body.length).toBe(large.length)
       const scanned = await readAllVersions(table.store(), { tenant: key.tenant, type: 'Patient', asOf: instantAt(0), limit: 10 })
       expect(scanned.map(({ body }) => Buffer.compare(body, large))).toEqual([0])
-      await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+      await table.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
       expect(keysOf(key.tenant)).toEqual([name])
       await table.store().commit([writeOf(key, { expected: 1, body: 'small' })], [])
-      await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+      await table.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
       const [version] = await table.store().versions([{ ...key, versionId: 1 }])
       expect(Buffer.compare(version!.body, large)).toBe(0)
     })
@@ -526,11 +526,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         )
         await (isDecided ? expect(result).resolves.toEqual(COMMITTED) : expect(result).rejects.toThrow('crashed'))
         const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`))
-        await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+        await table.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
         expect(mine()).toHaveLength(keys.length)
         table.clock.ahead += 31_000
         await table.store().sweep()
-        await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+        await table.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
         const lengths = (await table.store().current(keys)).map((version) => version?.body.length)
         expect(lengths).toEqual(keys.map(() => (isDecided ? large.length : undefined)))
         expect(mine()).toHaveLength(isDecided ? keys.length : 0)

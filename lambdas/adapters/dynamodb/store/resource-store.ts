@@ -30,7 +30,6 @@ import { commit } from '../commit/commit.ts'
 import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
 import { type Deadline, NO_DEADLINE, TableClient } from '../table-client.ts'
 import { MAX_INDEX_LAG_MS, MAX_STAMP_AGE_MS, visibilityDelay } from '../time-limits.ts'
-import { type SweptBodies, sweepBodies, type WriteTimeRange } from './body-sweep.ts'
 import { HistoryReader } from './history.ts'
 import { noteLag, readLagBelow, withRefusalNotes } from './index-lag.ts'
 import type { IndexSource } from './index-windows.ts'
@@ -183,11 +182,6 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   /** Settles a transaction that is decided, or aborts it first if it is overdue. Returns false if it is still pending. */
   settleTransaction(tenant: string, id: string): Promise<boolean> {
     return settleTransaction(this.#dynamo, { tenant, id }, () => this.#options.clock.now())
-  }
-
-  /** Removes large bodies of a time range to which no version refers, among the first bodies whose keys are greater than `after`. */
-  sweepBodies(written: WriteTimeRange, after?: string): Promise<SweptBodies> {
-    return sweepBodies(this.#dynamo, this.#options.blobs, written, after)
   }
 
   /**
