@@ -153,6 +153,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/runtime/step-times.ts',
     'lambdas/runtime/config.ts',
     'lambdas/runtime/index-shards.ts',
+    'lambdas/runtime/public-read.ts',
     'aws-cdk-lib',
     'constructs',
     'cdk-nag',

@@ -43,19 +43,22 @@ type Row = {
   readonly claim: 'type' | 'system' | 'operation' | 'none'
   /** Name of the function that answers on AWS. `cloudfront`: no function, because CloudFront answers. */
   readonly lambda: string
-  /** True: anonymous requests are allowed. Absent: the interaction requires an authenticated caller. */
-  readonly public?: true
+  /**
+   * Requests without credentials that are allowed. `all`: every request. `public-read`: those for the types of the setting publicRead.
+   * Absent: the interaction requires an authenticated caller.
+   */
+  readonly admission?: 'all' | 'public-read'
   /** False: HEAD is not allowed. Absent: clients may send HEAD to each route with GET. */
   readonly head?: false
 }
 
 /**
  * Interactions by code. The CapabilityStatement lists them in this order. A new row requires an authenticated caller, unless it has
- * `public`.
+ * `admission`.
  */
 // biome-ignore format: a table
 export const INTERACTIONS = {
-  read:               { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'read' },
+  read:               { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'read', admission: 'public-read' },
   vread:              { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'vread' },
   update:             { column: 'SAVE',      scopes: ['u'],           claim: 'type',      lambda: 'update' },
   patch:              { column: 'PATCH',     scopes: ['u'],           claim: 'type',      lambda: 'patch' },
@@ -63,12 +66,12 @@ export const INTERACTIONS = {
   'history-instance': { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'history' },
   'history-type':     { column: 'READ',      scopes: ['s'],           claim: 'type',      lambda: 'history' },
   create:             { column: 'SAVE',      scopes: ['c'],           claim: 'type',      lambda: 'create' },
-  'search-type':      { column: 'SEARCH',    scopes: ['s'],           claim: 'type',      lambda: 'search' },
+  'search-type':      { column: 'SEARCH',    scopes: ['s'],           claim: 'type',      lambda: 'search', admission: 'public-read' },
   bundle:             { column: 'BUNDLE',    scopes: 'own',           claim: 'system',    lambda: 'bundle' },
   'search-system':    { column: 'SEARCH',    scopes: 'own',           claim: 'system',    lambda: 'search' },
   'history-system':   { column: 'READ',      scopes: 'own',           claim: 'system',    lambda: 'history' },
   // Public: without a token, the statement shows no definitions of tenants.
-  capabilities:       { column: 'METADATA',  scopes: 'own',           claim: 'none',      lambda: 'capabilities', public: true },
+  capabilities:       { column: 'METADATA',  scopes: 'own',           claim: 'none',      lambda: 'capabilities', admission: 'all' },
   reindex:            { column: 'OPERATION', scopes: 'administrator', claim: 'operation', lambda: 'reindex' },
   'reindex-status':   { column: 'OPERATION', scopes: 'administrator', claim: 'operation', lambda: 'reindex-status' },
   meta:               { column: 'QUERY',     scopes: ['r'],           claim: 'operation', lambda: 'meta' },
@@ -87,7 +90,7 @@ export const INTERACTIONS = {
   'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
   // Public: the signed link authorizes the download.
-  'export-file':      { column: 'FILE',      scopes: 'own',           claim: 'none',      lambda: 'cloudfront', public: true },
+  'export-file':      { column: 'FILE',      scopes: 'own',           claim: 'none',      lambda: 'cloudfront', admission: 'all' },
 } as const satisfies Readonly<Record<string, Row>>
 
 /**
@@ -153,8 +156,15 @@ export function columnOf(code: PipelineCode): Column {
   return rowOf(code).column ?? 'AUTH'
 }
 
-/** Whether the code requires an authenticated caller. */
-export const requiresToken = (code: PipelineCode): boolean => code !== 'fallback' && !isEndpointCode(code) && rowOf(code).public !== true
+/** Whether the code requires an authenticated caller, unless the request is for a type of public read. */
+export const requiresToken = (code: PipelineCode): boolean =>
+  code !== 'fallback' && !isEndpointCode(code) && rowOf(code).admission !== 'all'
+
+/** Returns the scope letter that a request of public read needs, or undefined if the code is closed to public read. */
+export function publicLetterOf(code: PipelineCode): 'r' | 's' | undefined {
+  const { admission, scopes: [letter] = [] } = code === 'fallback' ? {} : rowOf(code)
+  return admission === 'public-read' && (letter === 'r' || letter === 's') ? letter : undefined
+}
 
 /** Whether the code is a page that a user sees in a browser. */
 export const isPage = (code: PipelineCode): boolean => code !== 'fallback' && rowOf(code).page === true

@@ -1,4 +1,5 @@
 /** Creates the audit records of a request. They hold every name: names that do not fit into one record go into further ones. */
+import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { AuditRecord } from '../ports/security/audit-log.ts'
@@ -16,6 +17,7 @@ export type QueryRecorder = (exchange: Exchange) => QueryNames
 
 /** Returns the records of a request: several if its names do not fit into one. */
 export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResult, recorder: QueryRecorder = namesInUrl): AuditRecords {
+  if (exchange.token?.isPublic) return [publicRecordOf(exchange, exchange.token, { at, ...ended })]
   const { keys, ...single } = keysOf(exchange)
   const { patients: _, ...noted } = exchange.noted
   const record = {
@@ -33,6 +35,16 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResu
   }
   return splitAuditRecord(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
 }
+
+/**
+ * Returns the record of a request of public read. A directory must keep no record of what a consumer looked for, so it names the type only.
+ * https://hl7.org/fhir/us/davinci-pdex-plan-net/
+ */
+const publicRecordOf = (
+  { requestId, interaction, fhir: { type = '' } }: Exchange,
+  { tenant, client }: VerifiedToken,
+  result: RequestResult,
+): AuditRecord => ({ ...result, requestId, tenant, client, interaction, type })
 
 /**
  * Returns the names in the request. For the authorization server it returns no parameters, because they hold secrets, and only the patients

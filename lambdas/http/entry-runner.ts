@@ -73,6 +73,7 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
 
 /**
  * Returns the caller of the Bundle, who is also the caller of each entry. If a field of Caller is missing here, the code does not compile.
+ * Public read includes no Bundle.
  */
 const callerIn = ({
   tenant,
@@ -80,7 +81,7 @@ const callerIn = ({
   user,
   access,
   clientAuth,
-}: FhirRequest): { readonly [Field in keyof Required<Caller>]: Caller[Field] } => ({
+}: FhirRequest): { readonly [Field in keyof Required<Omit<Caller, 'isPublic'>>]: Caller[Field] } => ({
   tenant,
   client,
   access,

@@ -78,6 +78,8 @@ export type Caller = {
   readonly user: string | undefined
   /** Method by which the client authenticated. */
   readonly clientAuth: ClientAuth
+  /** Set for a request without credentials that the setting publicRead allows. Smaller limits apply to its search. */
+  readonly isPublic?: true
 }
 
 /** Context that a Bundle shares with its entries: caller and server. `requestId`: identifies the request in logs and responses. */

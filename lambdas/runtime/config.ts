@@ -90,6 +90,11 @@ export const SETTINGS = [
   setting('sensitiveLabels', ['unknown', 'none'], 'unknown'), // sensitive data of members: unknown: the payer has not decided what is sensitive, so a Consent that excludes it is not complied with; none: the payer stores no sensitive data
   setting('maxMatchMembers', 'count', '2000'), // maximum members of one Group/$bulk-member-match; a request with more is answered 413
   setting('payerGroupDays', 'days', '366'), // days for which a member whom another payer matched stays in its Group; the end of the member's Consent ends it earlier
+  setting('publicRead', 'text', ''), // scopes of requests without a token, separated by blanks, such as system/Location.rs system/Organization.rs?type=prov. They allow read (r) and search (s) of types without personal data. A condition uses search parameters of R4
+  setting('publicReadTenant', 'text', ''), // tenant whose data publicRead opens; required with tenancy
+  setting('publicReadRate', 'count', '20'), // requests without a token per second that an address may send to publicRead; further ones are answered 429. On AWS the limit withoutToken of the stage replaces it
+  setting('publicReadBurst', 'count', '100'), // requests without a token that an address may send to publicRead at once after a pause
+  setting('publicReadTotal', 'count', '200'), // requests without a token per second that all addresses together may send to publicRead; further ones are answered 429
   setting('requestLog', 'switch', 'off'), // on: a line of JSON on standard output for each request: interaction, type, status, bytes, request id, total milliseconds, and milliseconds per dependency. On AWS the default is on, and the lines are in the logs of the functions
   setting('metricsPort', 'port', '0'), // port of 127.0.0.1 that answers `GET /metrics` in the text format of Prometheus; 0: none
   setting('searchBudget', 'wait', '10000'), // milliseconds that a search may run before it is answered 503; it waits up to twice as long for the index and for earlier searches

@@ -12,7 +12,8 @@ export type RateLimits = {
   readonly perToken?: number
   /**
    * Maximum requests of one address without a token in five minutes, where a token is required. Further requests are answered 429. Only
-   * with `access` `token`. Default: none with a search domain of the size `demo`, otherwise 1,000. A firewall rule costs $1 a month.
+   * with `access` `token`. Default: 6,000 with the setting `publicRead`, none with a search domain of the size `demo`, otherwise 1,000. A
+   * firewall rule costs $1 a month.
    */
   readonly withoutToken?: number
   /** Maximum requests per second of all clients. Further requests are answered 429. */
@@ -28,3 +29,6 @@ export const clientLimitsOf = (rate: number): Pick<RateLimits, 'perToken' | 'wit
   perToken: Math.min(TOKEN_SECONDS * rate, MAX_FIREWALL_RATE),
   withoutToken: 1_000,
 })
+
+/** Limits of a stage with public read, whose consumers send no token. An address may send 20 requests per second. */
+export const PUBLIC_READ_LIMITS: Pick<RateLimits, 'withoutToken'> = { withoutToken: 6_000 }

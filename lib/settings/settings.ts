@@ -4,10 +4,11 @@ import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { checkPublicRead } from '../../lambdas/runtime/public-read.ts'
 import { type BackupSettings, vaultAccountOf } from './backup-settings.ts'
 import type { DomainSize, IndexCopies } from './domain-sizes.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
-import { clientLimitsOf, type RateLimits } from './rate-limits.ts'
+import { clientLimitsOf, PUBLIC_READ_LIMITS, type RateLimits } from './rate-limits.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings, unacceptedName } from './setting-checks.ts'
 import { NEW_TABLE, type TableCapacity } from './table-capacity.ts'
@@ -174,6 +175,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
     limits: {
       ...DEFAULT_SETTINGS.limits,
       ...(isForDemo || !hasTokens ? {} : clientLimitsOf(input.limits?.rate ?? DEFAULT_SETTINGS.limits.rate)),
+      ...(hasTokens && (input.service?.publicRead ?? '') !== '' ? PUBLIC_READ_LIMITS : {}),
       ...input.limits,
     },
   }
@@ -235,7 +237,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (max) => `maxBodyBytes must be at most ${max} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
-  readConfig(serviceEnvironmentOf(settings))
+  checkPublicRead(readConfig(serviceEnvironmentOf(settings)))
   return settings
 }
 
@@ -244,10 +246,15 @@ export const isArchiving = ({ auditArchiveYears = 0 }: Pick<Settings, 'auditArch
 
 const isDemo = (search: SearchSettings): boolean => 'size' in search && search.size === 'demo'
 
+const PUBLIC_RATES = 'the firewall limits requests without a token. Set "limits.withoutToken"'
+
 /** Settings of the service that are rejected on AWS, because no function reads them, each with the reason. */
 const UNUSED_ON_AWS: readonly (readonly [ServiceSetting, string])[] = [
   ['maxRequests', 'a function handles one request at a time. Limit its concurrent calls with "concurrency"'],
   ['addressHeader', 'CloudFront names the address of the client'],
+  ['publicReadRate', PUBLIC_RATES],
+  ['publicReadBurst', PUBLIC_RATES],
+  ['publicReadTotal', PUBLIC_RATES],
   ['metricsPort', 'CloudWatch has the metrics of a stage'],
   ['packageRegistry', 'the command `package add` downloads packages. Set FHIR_PACKAGE_REGISTRY in its environment'],
 ]

@@ -3,8 +3,9 @@
  * route is walked by itself.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ROUTES, type Route, requiresToken } from '../../lambdas/catalogue/catalogue.ts'
+import { publicLetterOf, ROUTES, type Route, requiresToken } from '../../lambdas/catalogue/catalogue.ts'
 import { tokenAuthenticator } from '../../lambdas/http/authenticators.ts'
+import { publicAdmission } from '../../lambdas/http/public-read/admission.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { startTestServer, type TestServer } from '../http/front.ts'
 import { createTestIssuer, KEY, OTHER_KEY, SECOND_MS, signToken } from './issuing.ts'
@@ -14,6 +15,7 @@ const tenancy = createTestIssuer({ tenancy: true })
 const reached: FhirRequest[] = []
 let front: TestServer
 let frontOfTenants: TestServer
+let publicFront: TestServer
 
 beforeAll(async () => {
   const answer = async (asked: FhirRequest) => {
@@ -22,8 +24,11 @@ beforeAll(async () => {
   }
   front = await startTestServer(answer, {}, undefined, tokenAuthenticator(site.verify))
   frontOfTenants = await startTestServer(answer, {}, undefined, tokenAuthenticator(tenancy.verify))
+  const tokenOf = publicAdmission({ publicRead: 'system/Location.rs', publicReadTenant: '' })
+  const publicRead = { tokenOf, prepare: () => undefined }
+  publicFront = await startTestServer(answer, {}, undefined, tokenAuthenticator(site.verify), undefined, publicRead)
 })
-afterAll(() => Promise.all([front.close(), frontOfTenants.close()]))
+afterAll(() => Promise.all([front, frontOfTenants, publicFront].map((each) => each.close())))
 
 /** What nothing takes as what it should be: who is let in learns of it, nobody else. */
 const NONSENSE = '{'
@@ -48,12 +53,13 @@ const READS: ReadonlySet<string> = new Set(
   'read vread history-instance history-type history-system search-type search-system capabilities'.split(' '),
 )
 
-const pathOf = ({ path }: Route): string => path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
+const pathOf = ({ path }: Route, type: string): string =>
+  path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' ? type : name === 'owner' ? 'Patient' : '1'))
 
-async function ask(route: Route, headers: Record<string, string>, { port, audited } = front) {
+async function ask(route: Route, headers: Record<string, string>, { port, audited } = front, type = 'Patient') {
   reached.length = audited.length = 0
-  const sent = route.method === 'GET' ? {} : { body: NONSENSE, headers: { ...headers, 'content-type': 'text/nonsense' } }
-  const response = await fetch(`http://127.0.0.1:${port}${pathOf(route)}`, { method: route.method, headers, ...sent })
+  const sent = route.method === 'GET' ? {} : { body: NONSENSE, headers: { 'content-type': 'text/nonsense', ...headers } }
+  const response = await fetch(`http://127.0.0.1:${port}${pathOf(route, type)}`, { method: route.method, headers, ...sent })
   const text = await response.text()
   return {
     status: response.status,
@@ -74,6 +80,26 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
     expect(front.audited).toMatchObject([{ interaction: route.interaction, tenant: '', status: 401 }])
     expect(front.audited[0]).not.toHaveProperty('client')
   })
+
+  if (!isForAnybody) {
+    const isPublic = publicLetterOf(route.interaction) !== undefined && !route.path.startsWith('/{owner}')
+
+    it(`${isPublic ? 'answers' : 'rejects'} a request without a token for a type of public read`, async () => {
+      const { status } = await ask(route, { 'content-type': 'application/x-www-form-urlencoded' }, publicFront, 'Location')
+      const caller = { tenant: 'default', client: 'public', isPublic: true }
+      expect([status, reached]).toMatchObject(isPublic ? [200, [caller]] : [401, []])
+    })
+
+    it.each(Object.keys(HEADERS))('rejects %s for another type beside public read', async (name) => {
+      expect(await ask(route, HEADERS[name]!(), publicFront)).toMatchObject({ status: 401, code: 'login' })
+      expect(reached).toEqual([])
+    })
+
+    it.each(Object.keys(HEADERS).filter((name) => name !== 'no token'))('never takes %s for a request of public read', async (name) => {
+      expect(await ask(route, HEADERS[name]!(), publicFront, 'Location')).toMatchObject({ status: 401, code: 'login' })
+      expect(reached).toEqual([])
+    })
+  }
 
   if (!isForAnybody)
     it.each(['', 'application/xml'])('is 401 without a token, not 406, for Accept: %s', async (accept) => {

@@ -8,6 +8,7 @@ import { runFhirWithEnvironment } from '../bin/process.ts'
 import { isFullRun } from '../fixtures/long-runs.ts'
 import * as access from './settings-tried/access.ts'
 import * as payer from './settings-tried/payer.ts'
+import * as publicRead from './settings-tried/public-read.ts'
 import * as requests from './settings-tried/requests.ts'
 import * as keeping from './settings-tried/retention.ts'
 import type { SettingTrial } from './settings-tried/setting-server.ts'
@@ -64,6 +65,11 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   sensitiveLabels: { trials: payer.labelTrials, wrong: wrong('one of unknown, none', 'some') },
   maxMatchMembers: { trials: payer.memberTrials, wrong: COUNT },
   payerGroupDays: { trials: payer.payerDaysTrials, wrong: DAYS },
+  publicRead: { trials: publicRead.publicReadTrials, wrong: { 'system/Patient.rs': ': "system/Patient.rs" would open Patient, which may hold personal data', 'user/Location.rs': ': "user/Location.rs" is no scope', 'system/Location.read': ': "system/Location.read" is no scope', 'system/Location.cruds': ': "system/Location.cruds" is no scope', 'system/*.rs': ': "system/*.rs" would open *', 'system/Basic.r': ': "system/Basic.r" would open Basic', everything: ': "everything" is no scope' } },
+  publicReadTenant: { trials: publicRead.publicTenantTrials, wrong: { '*': ' is "*", but must be the name of one tenant', 'a b': ' is "a b", but must be the name of one tenant' } },
+  publicReadRate: { trials: publicRead.publicRateTrials, wrong: COUNT },
+  publicReadBurst: { trials: publicRead.publicBurstTrials, wrong: COUNT },
+  publicReadTotal: { trials: publicRead.publicTotalTrials, wrong: COUNT },
   requestLog: { trials: requests.requestLogTrials, wrong: SWITCH },
   metricsPort: { trials: requests.metricsTrials, wrong: wrong('a port from 1 to 65535, or 0 for none', '-1', '65536', 'on', '') },
   searchBudget: { trials: requests.budgetTrials, wrong: wrong('a whole number from 1 to 3600000', '0', '3600001', '1e3') },
@@ -71,12 +77,15 @@ const TRIED: Readonly<Record<Name, Tried>> = {
 
 const settings = SETTINGS.map(({ name, kind }) => ({ name, kind: kind as SettingKind, variable: variableOf(name), ...TRIED[name] }))
 
+/** Settings that the start checks, because that needs more than the text of the setting. */
+const AT_START: ReadonlySet<string> = new Set(['FHIR_EXPORT_ADDITIONAL_RESOURCES', 'FHIR_PUBLIC_READ', 'FHIR_PUBLIC_READ_TENANT'])
+
 /** The first of each kind, and those that are looked at when what they are about is opened. */
 const STARTED = new Set([
   ...Map.groupBy(settings, ({ kind }) => (typeof kind === 'object' ? 'choice' : kind))
     .values()
     .map(([first]) => first!.variable),
-  'FHIR_EXPORT_ADDITIONAL_RESOURCES',
+  ...AT_START,
 ])
 if (!isFullRun)
   process.stderr.write(
@@ -101,7 +110,7 @@ describe.each(settings)('$variable', ({ kind, variable, trials, wrong }) => {
       expect([code, out, err.startsWith(`fhir: ${variable}${told}`), err.trim().split('\n').length]).toEqual([1, '', true, 1])
     })
 
-  if (variable !== 'FHIR_EXPORT_ADDITIONAL_RESOURCES')
+  if (!AT_START.has(variable))
     it.each(Object.entries(wrong))('rejects =%s and names the variable', (value, told) =>
       expect(() => readConfig({ [variable]: value })).toThrow(`${variable}${told}`),
     )

@@ -21,7 +21,7 @@ export async function startAuthServer(settings: AuthorizationSettings = {}, maxR
       maxBody: 1_000_000,
       maxRequests,
       newRequestId: () => 'made-id',
-      admit: admission(openAuthenticator),
+      admit: admission({ authenticator: openAuthenticator }),
       report: () => undefined,
     },
   })

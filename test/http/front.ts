@@ -14,7 +14,7 @@ import { operatingSteps } from '../../lambdas/http/pipelines/operating.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipelines/writing.ts'
 import { type Serve, server } from '../../lambdas/http/server.ts'
-import { type Authenticator, admission } from '../../lambdas/http/steps/authenticate.ts'
+import { type Authenticator, admission, type PublicRead } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
 import type { AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 
@@ -77,6 +77,7 @@ export async function startTestServer(
   around: (serve: Serve) => (http: HttpRequest, requestId: string) => Promise<HttpResponse> = (serve) => serve,
   authenticator: Authenticator = openAuthenticator,
   baseUrl = 'http://127.0.0.1',
+  publicRead?: PublicRead,
 ): Promise<TestServer> {
   const audited: AuditRecord[] = []
   const reported: unknown[] = []
@@ -87,6 +88,7 @@ export async function startTestServer(
     maxBody,
     ...(authenticator === openAuthenticator ? { checkForwarded } : {}),
     authenticator,
+    publicRead,
     report,
   })
   const site = { baseUrl, reading: () => ({}) as never }
@@ -97,7 +99,7 @@ export async function startTestServer(
     maxRequests: 10,
     newRequestId: () => 'made-id',
     report,
-    admit: admission(authenticator),
+    admit: admission({ authenticator, publicRead }),
     ...settings,
   })
   http.listen(0, '127.0.0.1')

@@ -150,6 +150,7 @@ describe('the code of a function', () => {
         'page-templates.js',
         'partner-access.js',
         'person-patients.js',
+        'public-read.js',
         's3-blob-store.js',
         'tenant-index-state.js',
         'transfer-items.js',

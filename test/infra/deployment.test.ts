@@ -48,6 +48,7 @@ const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   sensitiveLabels: 'none',
   maxMatchMembers: '10',
   payerGroupDays: '30',
+  publicRead: 'system/Location.rs system/Organization.rs?type=prov',
   requestLog: 'on',
   searchBudget: '5000',
 }
@@ -58,6 +59,9 @@ const REFUSED: readonly ServiceSetting[] = [
   'maxRequests',
   'metricsPort',
   'packageRegistry',
+  'publicReadBurst',
+  'publicReadRate',
+  'publicReadTotal',
   'referentialIntegrity',
 ]
 
@@ -288,7 +292,7 @@ describe('a deployment', () => {
   })
 
   it('passes every service setting to each function, or rejects it with an alternative', () => {
-    const names = [...Object.keys(SERVICE_SETTINGS), ...REFUSED, 'tenancy']
+    const names = [...Object.keys(SERVICE_SETTINGS), ...REFUSED, 'tenancy', 'publicReadTenant']
     expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
     const variables = { ...serviceEnvironmentOf(settingsOf({ service: SERVICE_SETTINGS })), FHIR_ACCESS: 'token' }
     expect(Object.keys(variables)).toHaveLength(Object.keys(SERVICE_SETTINGS).length + 1)

@@ -32,6 +32,8 @@ export type VerifiedToken = {
   readonly actsForItself?: boolean
   /** Organization for which the client is a partner. Only tokens of this server have it. */
   readonly partner?: Partner
+  /** Set for a caller without credentials whom the setting publicRead lets read. */
+  readonly isPublic?: true
   /** Expiry in milliseconds since 1970. */
   readonly expires: number
   /** Value of `iss`. Empty if there is no token, as in `implicitToken`. */

@@ -4,7 +4,7 @@ import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { QueryRecorder } from '../audit-record.ts'
 import type { Steps } from '../pipeline.ts'
 import { type AllowedOrigins, allowOrigins } from '../steps/allow-origins.ts'
-import { type Authenticator, authenticate } from '../steps/authenticate.ts'
+import { type AuthenticationParts, authenticate } from '../steps/authenticate.ts'
 import { type CheckForwarded, checkHost } from '../steps/check-host.ts'
 import { checkScope } from '../steps/check-scope.ts'
 import { checkType } from '../steps/check-type.ts'
@@ -21,14 +21,12 @@ import { shapeBody } from '../steps/shape-body.ts'
 import { writeResponse } from '../steps/write-response.ts'
 
 /** Dependencies of the steps. */
-export type StepParts = {
+export type StepParts = AuthenticationParts & {
   readonly audit: AuditLog
   /** Collects the names in search criteria for the audit record. Present in functions that accept criteria. */
   readonly recorder?: QueryRecorder
   readonly clock: Clock
   readonly origins: AllowedOrigins
-  /** Identifies the caller of each request. */
-  readonly authenticator: Authenticator
   /** Whether requests are rejected unless Host and Origin are loopback addresses. */
   readonly loopbackOnly: boolean
   /** Rejects requests that a proxy forwards. Present in open mode only. */
@@ -51,6 +49,7 @@ export const readingSteps = ({
   recorder,
   clock,
   authenticator,
+  publicRead,
   origins,
   loopbackOnly,
   checkForwarded,
@@ -66,7 +65,7 @@ export const readingSteps = ({
   refuse,
   redirectBrowsers: redirectBrowsers(hasExplorer),
   negotiateFormat,
-  authenticate: authenticate(authenticator),
+  authenticate: authenticate({ authenticator, publicRead }),
   checkType,
   checkScope,
   parsePreferences,

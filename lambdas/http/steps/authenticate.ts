@@ -5,7 +5,7 @@ import { missingTokenError } from '../../access/verification/token-errors.ts'
 import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import { type Column, columnOf, isEndpointCode, type PipelineCode, requiresToken } from '../../catalogue/catalogue.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import type { Awaitable, Caller } from '../../interactions/interaction.ts'
+import type { Awaitable, Caller, RequestContent } from '../../interactions/interaction.ts'
 import type { Exchange, HttpRequest, Step } from '../exchange.ts'
 import { matchRoute } from '../route-table.ts'
 import { LOOPBACK_HOST } from './check-host.ts'
@@ -17,16 +17,36 @@ import { MAX_FORM_BYTES } from './limit-body.ts'
  */
 export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | undefined>
 
-export const authenticate = (authenticator: Authenticator): Step => ({
+/** Request that may lack credentials. `named`: variables of its path. */
+export type RoutedRequest = {
+  readonly http: HttpRequest
+  readonly interaction: PipelineCode
+  readonly named: Pick<RequestContent, 'type' | 'compartment'>
+}
+
+/**
+ * Access of requests without credentials, by the setting publicRead. `tokenOf`: returns the token of the request, or undefined if it needs one
+ * of its own. `prepare`: runs before each request with that token. Throws FhirError 429 if its client sends too many.
+ */
+export type PublicRead = {
+  readonly tokenOf: (request: RoutedRequest) => Awaitable<VerifiedToken | undefined>
+  readonly prepare?: (http: HttpRequest) => Awaitable<void>
+}
+
+/** Parts that identify a caller. `publicRead`: access of requests without credentials. Absent: they have none. */
+export type AuthenticationParts = { readonly authenticator: Authenticator; readonly publicRead?: PublicRead | undefined }
+
+export const authenticate = (parts: AuthenticationParts): Step => ({
   async before({ event: exchange }) {
-    const { http, interaction, site } = exchange
+    const { http, interaction, site, fhir: named } = exchange
     // guard: unread-body-is-refused
     if (http.unread !== undefined) throw advised(http.unread, site.baseUrl)
-    const token = await admitted(authenticator, http, interaction).catch((error: Error) => {
+    const token = await admitted(parts, { http, interaction, named }).catch((error: Error) => {
       throw advised(error, site.baseUrl)
     })
     exchange.token = token
     exchange.caller = callerOf(token ?? ANONYMOUS_TOKEN, exchange)
+    if (token?.isPublic) await parts.publicRead?.prepare?.(http)
   },
 })
 
@@ -38,8 +58,9 @@ function advised(error: Error, baseUrl: string): Error {
   return new FhirError(401, [...error.issues, { severity: 'information', code: 'informational', text }], error.headers)
 }
 
-async function admitted(authenticator: Authenticator, http: HttpRequest, code: PipelineCode): Promise<VerifiedToken | undefined> {
-  const token = await verified(authenticator, http, code)
+async function admitted({ authenticator, publicRead }: AuthenticationParts, request: RoutedRequest): Promise<VerifiedToken | undefined> {
+  const { http, interaction: code } = request
+  const token = (await verified(authenticator, http, code)) ?? (await publicRead?.tokenOf(request))
   // guard: every-route-needs-token
   if (token === undefined && requiresToken(code)) throw missingTokenError()
   // guard: exchanged-token-uses-no-export
@@ -79,14 +100,14 @@ export type Admit = (http: HttpRequest) => Promise<AdmissionResult>
  * cached results.
  */
 export const admission =
-  (authenticator: Authenticator): Admit =>
+  (parts: AuthenticationParts): Admit =>
   async (http) => {
     try {
-      const { interaction } = matchRoute(http.method, http.path)
+      const { interaction, named } = matchRoute(http.method, http.path)
       // guard: form-size-limit
       if (isEndpointCode(interaction)) return { limit: MAX_FORM_BYTES }
-      if (requiresToken(interaction)) await admitted(authenticator, http, interaction)
-      return {}
+      const token = requiresToken(interaction) ? await admitted(parts, { http, interaction, named }) : undefined
+      return token?.isPublic ? { limit: MAX_FORM_BYTES } : {}
     } catch (error) {
       return { unread: error as Error }
     }
@@ -99,4 +120,5 @@ const callerOf = (token: VerifiedToken, { interaction, fhir, site }: Pick<Exchan
   access: interaction === 'read' ? readAccessOf(token, site.reading(token.tenant), fhir) : accessOfToken(token, site.reading(token.tenant)),
   user: token.actsForItself || token.subject === token.client ? undefined : token.subject,
   clientAuth: token.clientAuth,
+  ...(token.isPublic ? { isPublic: true } : {}),
 })

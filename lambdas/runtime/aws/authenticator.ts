@@ -3,7 +3,7 @@
  * client rows.
  */
 import { gatewayAuthenticator, openAuthenticator, tokenAuthenticator } from '../../http/authenticators.ts'
-import type { Authenticator } from '../../http/steps/authenticate.ts'
+import type { Authenticator, PublicRead } from '../../http/steps/authenticate.ts'
 import { type VerifierPorts, verifierOf } from '../authorization/token-verifier.ts'
 import type { Config } from '../config.ts'
 import { once } from '../once.ts'
@@ -30,6 +30,19 @@ export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTIC
  * no permission to read Patients and RelatedPersons.
  */
 export const authenticatorWithoutPersons = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]('unchecked'))
+
+/** Access of requests without a token. The firewall limits their rate. */
+export const publicRead = (): PublicRead | undefined =>
+  config().publicRead === ''
+    ? undefined
+    : {
+        async tokenOf(request) {
+          const { publicAdmission } = await import('../../http/public-read/admission.ts')
+          const token = publicAdmission(config())(request)
+          if (token !== undefined) await searchContexts().load(token.tenant)
+          return token
+        },
+      }
 
 /**
  * Loads the custom parameters of the tenant, for functions that refresh the search contexts. Adds a refresh for tokens with scope

@@ -8,7 +8,7 @@ import type { Steps } from '../../http/pipeline.ts'
 import type { StepParts } from '../../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../../http/server.ts'
 import type { Interaction } from '../../interactions/interaction.ts'
-import { authenticator, authenticatorWithoutPersons } from './authenticator.ts'
+import { authenticator, authenticatorWithoutPersons, publicRead } from './authenticator.ts'
 import { type LambdaContext, runWithLambdaDeadline, withDeadline } from './deadlines.ts'
 import { logRequest, report } from './log.ts'
 import { audit, clock, config, deploymentSettings, searchContexts as known } from './ports.ts'
@@ -50,7 +50,7 @@ export const publicStepParts = (): StepParts => ({
   report,
 })
 
-export const stepParts = (): StepParts => ({ ...publicStepParts(), authenticator: authenticator() })
+export const stepParts = (): StepParts => ({ ...publicStepParts(), authenticator: authenticator(), publicRead: publicRead() })
 
 export const stepPartsWithoutPersons = (): StepParts => ({ ...publicStepParts(), authenticator: authenticatorWithoutPersons() })
 

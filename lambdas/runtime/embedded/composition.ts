@@ -16,6 +16,7 @@ import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { type WritingStepParts, writingSteps } from '../../http/pipelines/writing.ts'
 import { queryRecorder } from '../../http/query-recorder.ts'
 import { type Serve, type ServerParts, server } from '../../http/server.ts'
+import type { PublicRead } from '../../http/steps/authenticate.ts'
 import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
 import type { TokenParts } from '../../http/steps/index-token.ts'
 import { statusOf } from '../../indexing/lifecycle/status.ts'
@@ -70,6 +71,8 @@ export type ServerCoreParts = {
   readonly blobs: BlobStore
   /** Log of all requests. Absent: there is none. */
   readonly requestLog?: RequestLog
+  /** Access of requests without a token. Absent: they have none. */
+  readonly publicRead?: PublicRead | undefined
   /** Answers requests for the health of the server. Absent: they are answered 404. */
   readonly health?: Endpoint
 }
@@ -205,6 +208,7 @@ export function composeServerCore(
       recorder: queryRecorder(seal),
       clock,
       authenticator,
+      publicRead: parts.publicRead,
       report,
       maxBody: config.maxBodyBytes,
       writes: config.writes,

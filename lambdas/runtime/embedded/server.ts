@@ -14,9 +14,11 @@ import { CheckedClock, type TimeSources } from '../../adapters/in-process/checke
 import { AesSeal } from '../../adapters/in-process/seal.ts'
 import { HEALTH_PATH } from '../../http/base-path.ts'
 import { nodeServer } from '../../http/node-server.ts'
+import { publicAdmission } from '../../http/public-read/admission.ts'
+import { PublicRates } from '../../http/public-read/rates.ts'
 import { normalizePath } from '../../http/route-table.ts'
 import type { Serve } from '../../http/server.ts'
-import { admission } from '../../http/steps/authenticate.ts'
+import { admission, type PublicRead } from '../../http/steps/authenticate.ts'
 import { sweepStoredQueries } from '../../interactions/searching/stored-query.ts'
 import { QuotaBlobStore } from '../../interactions/searching/stored-query-quota.ts'
 import type { RequestLog } from '../../ports/execution/request-log.ts'
@@ -30,6 +32,7 @@ import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
+import { checkPublicRead } from '../public-read.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
 import { openServerCore, type ServerCore, type ServerCoreParts } from './composition.ts'
 import { Metrics, PROCESS_GAUGES, serveMetrics } from './metrics.ts'
@@ -78,6 +81,7 @@ const HOUR = 60 * 60 * 1000
 /** Opens the server. If that fails, closes everything that it opened. Parts are closed in reverse order, even if one cannot be closed. */
 export async function openEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const { config, baseUrl, report, times, warn = () => undefined } = options
+  checkPublicRead(config)
   await using opened = new AsyncDisposableStack()
   const folder = options.dataFolder ?? passingFolder(opened)
   const data = await openDataFolder(folder)
@@ -123,8 +127,10 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
         () => Number.NaN,
       ),
   )
+  const publicRead = publicReadOf(config, clock)
   const parts = {
     ...options,
+    publicRead,
     ...(requestLog === undefined ? {} : { requestLog }),
     authorization,
     data,
@@ -154,7 +160,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
     addressHeader: config.addressHeader,
-    admit: admission(authorization.authenticator),
+    admit: admission({ authenticator: authorization.authenticator, publicRead }),
     report,
   })
   opened.defer(() => closeServer(server))
@@ -189,6 +195,14 @@ async function openRequestLog(
   return (record) => {
     for (const log of logs) log(record)
   }
+}
+
+/** Returns the access of requests without a token, with its rates, or undefined if nothing is public. */
+function publicReadOf(config: Config, clock: CheckedClock): PublicRead | undefined {
+  if (config.publicRead === '') return undefined
+  const { publicReadRate: perAddress, publicReadBurst: burst, publicReadTotal: total } = config
+  const rates = new PublicRates({ perAddress, burst, total }, () => clock.now())
+  return { tokenOf: publicAdmission(config), prepare: ({ address }) => rates.take(address) }
 }
 
 const restored = () => Promise.reject(new MachineFault('overloaded', 'the stores are being restored'))
