@@ -4,7 +4,6 @@ import { Command, InvalidArgumentError } from 'commander'
 import {
   type AddedPackage,
   addPackage,
-  type DefinitionCounts,
   listPackages,
   type MissingPackage,
   openPackages,
@@ -40,7 +39,7 @@ const add = new Command('add')
     const all = await at(server, (packages) => addPackage(packages, source, withDependencies), true)
     for (const added of all) {
       for (const line of warningsOf(added)) warn(toOneLine(line))
-      print(`${added.name} ${added.version} is added: ${contentOf(added.counts)}\n`)
+      print(`${added.name} ${added.version} is added: ${contentOf(added)}\n`)
     }
     if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
@@ -98,7 +97,7 @@ function parseReference(text: string): PackageReference {
   return reference
 }
 
-function warningsOf({ missing, leftOut, ofR4, searchParameters }: AddedPackage): readonly string[] {
+function warningsOf({ missing, leftOut, ofR4, parameters }: AddedPackage): readonly string[] {
   const limited = (lines: readonly string[], rest: readonly [one: string, several: string]) =>
     lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), formatCount(lines.length - MAX_LINES, ...rest)] : lines
   return [
@@ -108,10 +107,19 @@ function warningsOf({ missing, leftOut, ofR4, searchParameters }: AddedPackage):
       ['more is not used', 'more are not used'],
     ),
     ...(ofR4.length === 0 ? [] : [`R4 itself says ${several(ofR4)}: what the package says counts only where its version is named`]),
-    ...(searchParameters === 0
-      ? []
-      : [`nothing is searched by its ${formatCount(searchParameters, 'search parameter')}: POST those you want to SearchParameter`]),
+    ...limited(
+      parameters.flatMap(({ code, state, reason }) =>
+        state === 'refused' || state === 'shadowed' ? [`nothing is searched by its parameter ${code}: ${reason}`] : [],
+      ),
+      ['more parameter is not searched', 'more parameters are not searched'],
+    ),
+    ...inactiveOf(parameters),
   ]
+}
+
+function inactiveOf(parameters: AddedPackage['parameters']): readonly string[] {
+  const count = parameters.filter(({ state }) => state === 'inactive').length
+  return count === 0 ? [] : [`nothing is searched by ${formatCount(count, 'search parameter')} that the package does not mark as active`]
 }
 
 const missed = ({ name, version, reason }: MissingPackage): string =>
@@ -122,12 +130,15 @@ const MAX_URLS = 3
 const several = (urls: readonly string[]): string =>
   urls.length > MAX_URLS ? `${urls.slice(0, MAX_URLS).join(', ')} and ${urls.length - MAX_URLS} more of them` : urls.join(', ')
 
-const contentOf = ({ profiles, valueSets, codeSystems }: DefinitionCounts): string =>
-  [
+function contentOf({ counts: { profiles, valueSets, codeSystems }, parameters }: Pick<AddedPackage, 'counts' | 'parameters'>): string {
+  const added = parameters.filter(({ state }) => state === 'used').length
+  return [
     formatCount(profiles, 'profile or extension', 'profiles and extensions'),
     formatCount(valueSets, 'value set'),
     formatCount(codeSystems, 'code system'),
+    ...(added === 0 ? [] : [formatCount(added, 'new search parameter')]),
   ].join(', ')
+}
 
 export const packageCommand = new Command('package')
   .description('packages of definitions for validation, besides R4 and US Core 6.1.0')

@@ -174,7 +174,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   explorer: { kind: 'light', ports: [], onlyWithTokens: true },
   health: { kind: 'light', ports: ['progress', 'heartbeats'] },
   indexer: { kind: 'worker', ports: ['documents', 'identifiers', 'definitions', 'pulse', 'workflow'] },
-  'settle-transactions': { kind: 'request', ports: ['settler', 'passes', 'definitions', 'workflow'] },
+  'settle-transactions': { kind: 'request', ports: ['settler', 'passes', 'definitions', 'packages', 'workflow'] },
   'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'identifiers', 'rebuilding', 'definitions'] },
   migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
   'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },

@@ -9,13 +9,20 @@ import { type CapacityUser, isWithinTenantQuota, isWithinTotalCapacity } from '.
 import { customMappingsOf } from '../search/custom/custom-parameters.ts'
 import { registrationOf } from '../search/custom/registration.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
+import { ALL_TENANTS, packageParametersIn } from './all-tenants.ts'
 
-/** A custom parameter on one resource type. `id`: id of the SearchParameter resource. Searches can use it once its `state` is `active`. */
+/**
+ * A custom parameter on one resource type. `id`: id of the SearchParameter resource, or canonical URL of a parameter of a package. Searches
+ * can use it once its `state` is `active`. `since`: of a parameter of a package, when it was registered, in ms since 1970. `under`: `since`
+ * of the package parameter of the same code that the server had when the tenant wrote this one. Searches prefer that one while it exists.
+ */
 export type CustomParameter = {
   readonly tenant: string
   readonly id: string
   readonly mapping: CustomMapping
   readonly state: 'building' | 'active'
+  readonly since?: number
+  readonly under?: number
 }
 
 /**
@@ -29,6 +36,8 @@ export type Rebuild = {
   readonly done: number
   readonly total: number
   readonly inPlace?: true
+  /** Whether only parameters of packages need the rebuild. It ends if their package is removed. */
+  readonly forPackages?: true
   /** Base URLs. If present, only documents with a reference below one of them are rebuilt. */
   readonly under?: readonly string[]
 }
@@ -87,6 +96,8 @@ export const withoutUnindexable = (state: Definitions, version: ResourceVersion)
 // guard: poisoned-version-is-superseded
 const isSettledBy = (each: VersionKey, version: VersionKey): boolean => isSame(each, version) && each.versionId <= version.versionId
 
+export const isSameCode = (a: CustomMapping, b: CustomMapping): boolean => a.base === b.base && a.code === b.code
+
 type Key = { readonly tenant: string; readonly type: string; readonly id: string }
 
 const isSame = (a: Key, b: Key): boolean => a.id === b.id && a.type === b.type && a.tenant === b.tenant
@@ -114,7 +125,11 @@ export function withSearchParameter(state: Definitions, version: ResourceVersion
   const others = state.definitions.filter((each) => !isOf(version)(each))
   const registration = registrationOf(mine, wanted)
   const { kept } = registration
-  const added = registration.added.map((mapping): CustomParameter => ({ tenant, id, mapping, state: 'building' }))
+  const packaged = packageParametersIn(state)
+  const added = registration.added.map((mapping): CustomParameter => {
+    const under = packaged.find((each) => isSameCode(each.mapping, mapping) && each.mapping.field !== mapping.field)?.since
+    return { tenant, id, mapping, state: 'building', ...(under === undefined ? {} : { under }) }
+  })
   if (!isRoom(tenant, added, [...others, ...kept], state.elsewhere))
     return withUnindexable({ ...state, definitions: [...others, ...kept] }, version, TOO_MANY_PARAMETERS)
   const definitions = [...others, ...kept, ...added]
@@ -141,7 +156,14 @@ function isRoom(
  */
 export const initialDefinitionsOf = (current: readonly ResourceVersion[]): Definitions => ({
   ...NO_DEFINITIONS,
-  definitions: current.reduce(withSearchParameter, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
+  definitions: activated(current.reduce(withSearchParameter, NO_DEFINITIONS)).definitions,
+})
+
+/** Returns the definitions of an index without documents: all are active, and nothing is rebuilt. */
+export const activated = (state: Definitions): Definitions => ({
+  ...state,
+  definitions: state.definitions.map((each) => (each.state === 'active' ? each : { ...each, state: 'active' })),
+  rebuilds: [],
 })
 
 /** Reason recorded for a SearchParameter version whose new mappings exceed a quota, the total capacity or the size of the index state. */
@@ -166,7 +188,7 @@ function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonl
  * checked.
  */
 const knownTo = ({ definitions }: Definitions, tenant: string): readonly CustomMapping[] =>
-  definitions.filter((each) => each.tenant === tenant).map(({ mapping }) => mapping)
+  definitions.filter((each) => each.tenant === tenant || each.tenant === ALL_TENANTS).map(({ mapping }) => mapping)
 
 /** Returns the mappings that a stored SearchParameter defines, or none if it is invalid. The write validates it, so that is rare. */
 function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMapping[]): readonly CustomMapping[] {
@@ -192,11 +214,18 @@ export function addReferenceRebuild(state: Definitions, tenant: string, type: st
  * Requests a rebuild of the types, from the first document. `isInPlace`: rebuilds in the serving index. It is ignored for a type whose
  * pending rebuild may fill a new index.
  */
-export function addRebuild(state: Definitions, tenant: string, types: readonly string[], isInPlace = false): Definitions {
+export function addRebuild(
+  state: Definitions,
+  tenant: string,
+  types: readonly string[],
+  isInPlace = false,
+  more: Pick<Rebuild, 'forPackages'> = {},
+): Definitions {
   const before = state.rebuilds.filter((each) => each.tenant === tenant && types.includes(each.type))
   const added = types.map((type): Rebuild => {
     const isMore = before.some((each) => each.type === type && each.inPlace === undefined)
-    return { tenant, type, done: 0, total: -1, ...(isInPlace && !isMore ? { inPlace: true } : {}) }
+    const isForMore = before.some((each) => each.type === type && each.forPackages === undefined)
+    return { tenant, type, done: 0, total: -1, ...(isInPlace && !isMore ? { inPlace: true } : {}), ...(isForMore ? {} : more) }
   })
   return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => !before.includes(each)), ...added]) }
 }
@@ -216,7 +245,7 @@ export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): De
   const isMine = (each: CustomParameter): boolean => each.tenant === tenant && each.mapping.base === type
   const fresh = state.definitions.filter((each) => isMine(each) && each.state === 'building')
   const isOld = (each: CustomParameter): boolean =>
-    isMine(each) && each.state === 'active' && fresh.some((other) => other.id === each.id && other.mapping.code === each.mapping.code)
+    isMine(each) && each.state === 'active' && fresh.some((other) => isSameSource(other, each) && other.mapping.code === each.mapping.code)
   const activated = (each: CustomParameter): CustomParameter => (isMine(each) ? { ...each, state: 'active' } : each)
   return {
     ...state,
@@ -225,3 +254,6 @@ export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): De
     rebuilds: state.rebuilds.filter((each) => !isRebuild(tenant, type)(each)),
   }
 }
+
+/** A code on a type has one definition of a package, whichever SearchParameter defines it. */
+const isSameSource = (a: CustomParameter, b: CustomParameter): boolean => a.id === b.id || a.tenant === ALL_TENANTS

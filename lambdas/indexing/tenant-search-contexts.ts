@@ -1,9 +1,15 @@
-/** Search contexts of tenants. Each holds the custom parameters of its tenant only. */
+/** Search contexts of tenants. Each holds the custom parameters of its tenant and those of packages. */
 import type { CustomMapping } from '../search/custom-mapping.ts'
 import type { SearchContext } from '../search/search-context.ts'
+import { ALL_TENANTS } from './all-tenants.ts'
 import type { CustomParameter, Definitions } from './custom-definitions.ts'
 
-type Cached = { readonly definitions: readonly CustomParameter[]; readonly context: SearchContext }
+type Definition = readonly CustomParameter[]
+
+/** Context of a tenant. `own`, `packaged`: the definitions from which it was built. */
+type Cached = { readonly own: Definition; readonly packaged: Definition; readonly context: SearchContext }
+
+const NONE: Definition = []
 
 /**
  * Builds the search context of each tenant. For `searches` it has the active parameters, for `documents` also those being built. A tenant's
@@ -27,14 +33,18 @@ export class TenantSearchContexts {
     this.#isUsed = of === 'documents' ? () => true : ({ state }) => state === 'active'
   }
 
-  /** Returns the search context of a tenant. A tenant without definitions gets the context without custom parameters. */
+  /** Returns the search context of a tenant. Tenants without definitions share the context with the parameters of packages. */
   of({ definitions: all }: Pick<Definitions, 'definitions'>, tenant: string): SearchContext {
-    const definitions = this.#byTenant(all).get(tenant)
-    const before = this.#cached.get(tenant)
-    if (definitions === undefined || before?.definitions === definitions) return definitions === undefined ? this.#plain : before!.context
-    const context = this.#contextOf(before?.context, definitions)
-    this.#cached.delete(tenant)
-    this.#cached.set(tenant, { definitions, context })
+    const byTenant = this.#byTenant(all)
+    const packaged = byTenant.get(ALL_TENANTS) ?? NONE
+    const own = tenant === ALL_TENANTS ? NONE : (byTenant.get(tenant) ?? NONE)
+    if (own.length + packaged.length === 0) return this.#plain
+    const name = own.length === 0 ? ALL_TENANTS : tenant
+    const before = this.#cached.get(name)
+    if (before?.own === own && before.packaged === packaged) return before.context
+    const context = this.#contextOf(before?.context, inOrder(own, packaged))
+    this.#cached.delete(name)
+    this.#cached.set(name, { own, packaged, context })
     for (const oldest of this.#cached.keys()) if (this.#cached.size > this.#most) this.#cached.delete(oldest)
     return context
   }
@@ -47,12 +57,26 @@ export class TenantSearchContexts {
     return grouped
   }
 
-  #contextOf(before: SearchContext | undefined, mine: readonly CustomParameter[]): SearchContext {
+  #contextOf(before: SearchContext | undefined, mine: Definition): SearchContext {
     const known = new Map(before?.custom?.map((mapping) => [meaningOf(mapping), mapping]))
     const custom = mine.map(({ mapping }) => known.get(meaningOf(mapping)) ?? mapping)
     const isSame = before?.custom?.length === custom.length && before.custom.every((mapping, i) => mapping === custom[i])
     return isSame ? before : { ...this.#plain, custom }
   }
+}
+
+/**
+ * Orders definitions by precedence: the tenant's own, those of packages, and own ones that the tenant wrote while a package defined the
+ * code. A package's definition with the meaning of an own one adds nothing.
+ */
+function inOrder(own: Definition, packaged: Definition): Definition {
+  if (own.length === 0 || packaged.length === 0) return own.length === 0 ? packaged : own
+  const known = new Set(own.map(({ mapping }) => meaningOf(mapping)))
+  const others = packaged.filter(({ mapping }) => !known.has(meaningOf(mapping)))
+  const sinceOf = new Map(others.map(({ mapping: { base, code }, since }) => [`${base} ${code}`, since]))
+  const isAfter = ({ mapping: { base, code }, under }: CustomParameter): boolean =>
+    under !== undefined && sinceOf.get(`${base} ${code}`) === under
+  return [...own.filter((each) => !isAfter(each)), ...others, ...own.filter(isAfter)]
 }
 
 /**

@@ -237,8 +237,12 @@ export class ServiceStack extends Stack {
     }).node.addDependency(resource, ...after)
   }
 
-  /** `IndexRows`: shows the next deployment that this release reads rows of the index state. */
-  readonly #deployed = (baseUrls: Record<string, string>) => ({ Deployed: this.#fingerprint(baseUrls), IndexRows: 'yes' })
+  /** Shows the next deployment that this release reads rows of the index state, and builds the search parameters of packages. */
+  readonly #deployed = (baseUrls: Record<string, string>) => ({
+    Deployed: this.#fingerprint(baseUrls),
+    IndexRows: 'yes',
+    PackageParameters: 'yes',
+  })
 
   /** Returns a value that changes with the code and with the settings below. A change makes the deployment run the migration. */
   #fingerprint(baseUrls: Record<string, string>): string {

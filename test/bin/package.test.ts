@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { caseCountOf } from '../fixtures/long-runs.ts'
 import {
   basicWithColor,
@@ -246,14 +247,28 @@ describe('A package that is added to a running server', () => {
     expect(await fetching('example.a@latest', '--with-dependencies')).toMatchObject({ code: 0, err: '' })
   })
 
-  it('has search parameters that take effect only when created as resources', async () => {
+  it('has search parameters that take effect while it is there', async () => {
     const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
     const meaning = { name: 'p', description: 'p', base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
-    const { code, err } = await add('1.0.0', { 'package/SearchParameter-p.json': { ...parameter, ...meaning } })
-    expect([code, err]).toEqual([0, 'fhir: nothing is searched by its 1 search parameter: POST those you want to SearchParameter\n'])
-    const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
-    const basic = statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic')
-    expect(basic.searchParam.map(({ name }: Tree) => name)).not.toContain('own-subject')
+    const draft = { ...parameter, ...meaning, id: 'draft', url: 'http://example.org/draft', status: 'draft' }
+    const { code, out, err } = await add('1.0.0', {
+      'package/SearchParameter-p.json': { ...parameter, ...meaning },
+      'package/SearchParameter-draft.json': draft,
+    })
+    expect([code, out, err]).toEqual([
+      0,
+      ADDED.replace('\n', ', 1 new search parameter\n'),
+      'fhir: nothing is searched by 1 search parameter that the package does not mark as active\n',
+    ])
+    const isSearched = async () => {
+      const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
+      return statement.rest[0].resource
+        .find(({ type }: Tree) => type === 'Basic')
+        .searchParam.some(({ name }: Tree) => name === 'own-subject')
+    }
+    await eventually(isSearched, { until: (is) => is, every: 10, within: 60_000 })
+    await run('remove', `${GUIDE_NAME}@1.0.0`)
+    await eventually(isSearched, { until: (is) => !is, every: 10, within: 60_000 })
   })
 
   it('is recorded with the operator when it is added and removed', async () => {

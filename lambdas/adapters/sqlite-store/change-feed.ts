@@ -30,6 +30,7 @@ export class SqliteChangeFeed implements ChangeFeed {
   readonly #changes
   readonly #last
   readonly #others
+  readonly #typed
   readonly #some
   readonly #tenants
   readonly #recent: RecentKeys
@@ -44,6 +45,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     this.#changes = this.#rows(`${CHANGES} ORDER BY v.seq LIMIT :limit`)
     this.#last = this.#rows(`SELECT max(v.seq) FROM version v WHERE ${committedCondition('v')}`)
     this.#others = this.#rows('SELECT 1 FROM kind WHERE tenant <> :tenant LIMIT 1')
+    this.#typed = this.#rows('SELECT tenant FROM kind WHERE type = :type ORDER BY tenant')
     this.#tenants = this.#rows(
       'SELECT DISTINCT tenant FROM kind WHERE kind IN (SELECT kind FROM version WHERE seq > :after AND seq <= :upTo)',
     )
@@ -71,6 +73,11 @@ export class SqliteChangeFeed implements ChangeFeed {
    */
   hasOthersThan(tenant: string): boolean {
     return runRead(() => this.#others.get({ tenant }) !== undefined)
+  }
+
+  /** Returns the tenants that have a kind of this type, in ascending order. Throws the fault `store-damaged` like hasOthersThan. */
+  tenantsOf(type: string): readonly string[] {
+    return runRead(() => (this.#typed.all({ type }) as unknown as readonly (readonly [string])[]).map(([tenant]) => tenant))
   }
 
   version(key: VersionKey): ResourceVersion | undefined {

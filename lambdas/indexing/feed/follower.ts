@@ -2,53 +2,31 @@
  * Follows the change feed of a store and indexes its versions. Manages the index's positions in the feed, custom parameters and rebuilds.
  */
 import type { IndexDocument } from '../../ports/search/search-index.ts'
-import type { ChangeFeed } from '../../ports/store/change-feed.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
-import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
-import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { CustomMapping } from '../../search/custom-mapping.ts'
+import type { SearchContextOf } from '../../search/search-context.ts'
+import { ALL_TENANTS } from '../all-tenants.ts'
 import {
+  activated,
   addRebuild,
   addReferenceRebuild,
   type Definitions,
   finishRebuild,
   initialDefinitionsOf,
-  NO_DEFINITIONS,
   type Rebuild,
   withoutUnindexable,
   withSearchParameter,
   withUnindexable,
 } from '../custom-definitions.ts'
-import type { ParameterPrefetch } from '../parameter-prefetch.ts'
+import { isBuiltFor, rebuildPackageParameters, withPackageParameters } from '../package-parameters.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
-import { buildDocumentInPieces, type FollowingIndex, indexChanges, type UnindexableHandler } from './indexing.ts'
+import type { FeedFollowerParts } from './follower-parts.ts'
+import { buildDocumentInPieces, indexChanges } from './indexing.ts'
 import { type FeedLine, FeedLines, type FeedPositions, furthestOf, positionOf, readPositions, writePositions } from './lines.ts'
 import { FeedPartReader } from './parts.ts'
-import type { RebuiltIndex } from './rebuild-slice.ts'
 import { FeedRebuilds } from './rebuilds.ts'
-
-/** The change feed of a store, and reads of that store. `hasOthersThan`: whether another tenant has ever written to the store. */
-export type FollowedFeed = ChangeFeed & {
-  readonly version: (key: VersionKey) => ResourceVersion | undefined
-  readonly hasOthersThan: (tenant: string) => boolean
-}
-
-export type FeedFollowerParts = {
-  readonly feed: FollowedFeed
-  readonly index: FollowingIndex & RebuiltIndex
-  /** Search context without custom parameters. */
-  readonly reading: SearchContext
-  /**
-   * SearchParameters that were current when the follower started. An index without documents uses their parameters from its first document
-   * on.
-   */
-  readonly defining?: readonly ResourceVersion[]
-  readonly prefetch: ParameterPrefetch
-  readonly onPoison: UnindexableHandler
-  /** Number of versions from the feed after which `follow` commits the index. */
-  readonly commitEvery: number
-  /** Receives the parts of the definitions that changed, and the rebuilds whenever one progressed. */
-  readonly onChange: (changed: Partial<Definitions>) => void
-}
+import { lacksPackageValues, notePackageValues, readDefinitions, writeDefinitions } from './stored-definitions.ts'
 
 /**
  * Maximum backlog, in positions, with which a search waits in the shared line, because the line indexes that many quickly. A tenant with a
@@ -78,12 +56,18 @@ export class FeedFollower {
     this.#parts = parts
     const { defining = [], feed, index, prefetch } = parts
     this.#lines = new FeedLines(readPositions(index))
-    this.#kept = keptIn(index)
+    this.#kept = readDefinitions(index)
     this.#definitions = furthestOf(this.positions) === 0 ? initialDefinitionsOf(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
     this.#readings = new TenantSearchContexts(parts.reading, 'documents')
     this.#next = new FeedPartReader({ feed, prefetch, lines: this.#lines, reading: this.#reading })
-    this.#rebuilds = new FeedRebuilds({ index, prefetch, reading: this.#reading, versionOf: (key) => feed.version(key) })
+    this.#rebuilds = new FeedRebuilds({
+      ...{ index, prefetch, reading: this.#reading, versionOf: (key) => feed.version(key) },
+      tenantsOf: (type) => feed.tenantsOf(type).filter((tenant) => !isBuiltFor(this.#definitions, tenant, type)),
+    })
+    // A release without parameters of packages indexes documents without their values.
+    // guard: packages-are-built-after-a-rollback
+    if (lacksPackageValues(index, furthestOf(this.positions))) this.#definitions = rebuildPackageParameters(this.#definitions)
     this.#rebuilds.update(this.#definitions.rebuilds)
     this.#separateCostly()
   }
@@ -171,6 +155,7 @@ export class FeedFollower {
   /** Gives each tenant with costly parameters its own line, so that the shared line does not wait for their evaluation. */
   #separateCostly(): void {
     const tenants = new Set(this.#definitions.definitions.map(({ tenant }) => tenant))
+    tenants.delete(ALL_TENANTS)
     for (const tenant of tenants) if (this.#next.isCostly(tenant)) this.#lines.separate(tenant)
   }
 
@@ -178,6 +163,7 @@ export class FeedFollower {
     this.#separateCostly()
     this.#lines.join((tenant) => this.#next.isCostly(tenant))
     writePositions(this.#parts.index, this.#lines.positions)
+    notePackageValues(this.#parts.index, furthestOf(this.positions))
   }
 
   /**
@@ -211,7 +197,7 @@ export class FeedFollower {
 
   *#rebuilding(tenant: string, limit: number): Generator<undefined, void> {
     const { index, onChange } = this.#parts
-    const { rebuild, versions, progress, read } = this.#rebuilds.take(tenant, limit)
+    const { rebuild, versions, progress, isLast, read } = this.#rebuilds.take(tenant, limit)
     const documents: IndexDocument[] = []
     for (const version of versions) {
       this.#become(withoutUnindexable(this.#definitions, version))
@@ -223,19 +209,27 @@ export class FeedFollower {
     // guard: follower-notices-new-rebuild
     if (!this.#rebuilds.isCurrent(rebuild)) return
     this.#rebuilds.advance(rebuild, progress)
-    const isDone = progress.after === undefined
-    if (isDone) {
+    if (isLast) {
       this.#become(finishRebuild(this.#definitions, rebuild))
       this.#arrangeLines()
     }
     this.#keep()
-    if (isDone) this.commit()
+    if (isLast) this.commit()
     else onChange({ rebuilds: this.rebuilds })
   }
 
   /** Requests a rebuild of the tenant's documents of these types, from the first document. */
   requestRebuild(tenant: string, types: readonly string[]): void {
     this.#become(addRebuild(this.#definitions, tenant, types))
+    this.#keep()
+  }
+
+  /**
+   * Replaces the parameters of packages. An index without documents uses them from its first document on. `at`: now, in ms since 1970.
+   */
+  setPackageParameters(wanted: readonly CustomMapping[], at: number): void {
+    const next = withPackageParameters(this.#definitions, wanted, at)
+    this.#become(furthestOf(this.positions) === 0 ? activated(next) : next)
     this.#keep()
   }
 
@@ -285,14 +279,7 @@ export class FeedFollower {
     if (now === before) return
     this.#kept = now
     const { index, onChange } = this.#parts
-    const changed = PARTS.filter((part) => now[part] !== before[part])
-    for (const part of changed) index.setNote(part, JSON.stringify({ [part]: now[part] }))
+    const changed = writeDefinitions(index, now, before)
     onChange(Object.fromEntries(changed.map((part) => [part, part === 'rebuilds' ? this.rebuilds : now[part]])))
   }
 }
-
-const PARTS = ['definitions', 'rebuilds', 'poisoned'] as const
-
-/** Returns the definitions that the index has stored. An earlier version of the server stored all parts in the note of the first one. */
-const keptIn = (index: FollowingIndex): Definitions =>
-  Object.assign({}, NO_DEFINITIONS, ...PARTS.map((part) => JSON.parse(String(index.note(part) ?? '{}')))) as Definitions

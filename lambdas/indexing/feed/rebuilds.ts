@@ -2,6 +2,7 @@
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
+import { ALL_TENANTS } from '../all-tenants.ts'
 import type { Rebuild } from '../custom-definitions.ts'
 import {
   isPrefetchNeeded,
@@ -11,12 +12,14 @@ import {
   type PrefetchedResources,
 } from '../parameter-prefetch.ts'
 import { referencePredicateOf } from '../references-under.ts'
-import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice } from './rebuild-slice.ts'
+import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice, readSharedRebuildSlice } from './rebuild-slice.ts'
 
 export type FeedRebuildsParts = {
   readonly index: RebuiltIndex
   readonly versionOf: (key: VersionKey) => ResourceVersion | undefined
   readonly reading: SearchContextOf
+  /** Returns the tenants whose documents of the type a rebuild for all tenants covers. */
+  readonly tenantsOf: (type: string) => readonly string[]
   readonly prefetch: ParameterPrefetch
 }
 
@@ -26,17 +29,27 @@ export type FeedRebuildsParts = {
  */
 type Ahead = { readonly slice: RebuildSlice; readonly by: SearchContext; read?: PrefetchedResources; readonly overtaken: Set<string> }
 
-/** The current rebuild of a tenant. `turn`: number of its last turn, 0 before the first. Turns of all tenants are numbered together. */
-type Work = { readonly rebuild: Rebuild; progress: RebuildProgress; turn: number; ahead?: Ahead | undefined }
+/**
+ * The current rebuild of a tenant, or of all tenants. `turn`: number of its last turn, 0 before the first. Turns of all tenants are numbered
+ * together. `tenants`: those that a rebuild for all tenants covers.
+ */
+type Work = {
+  readonly rebuild: Rebuild
+  readonly tenants: readonly string[]
+  progress: RebuildProgress
+  turn: number
+  ahead?: Ahead | undefined
+}
 
 /**
  * Versions to index again. `progress`: progress of the rebuild after these versions. `read`: their resources whose costly parameters are
- * already evaluated.
+ * already evaluated. `isLast`: whether the rebuild ends with them.
  */
 export type PrefetchedSlice = {
   readonly rebuild: Rebuild
   readonly versions: readonly ResourceVersion[]
   readonly progress: RebuildProgress
+  readonly isLast: boolean
   readonly read: PrefetchedResources
 }
 
@@ -59,7 +72,9 @@ export class FeedRebuilds {
     for (const tenant of this.#works.keys()) if (!firsts.has(tenant)) this.#works.delete(tenant)
     for (const [tenant, rebuild] of firsts) {
       const work = this.#works.get(tenant)
-      if (work?.rebuild !== rebuild) this.#works.set(tenant, { rebuild, progress: { rebuild }, turn: work?.turn ?? 0 })
+      if (work?.rebuild === rebuild) continue
+      const tenants = tenant === ALL_TENANTS ? this.#parts.tenantsOf(rebuild.type) : [tenant]
+      this.#works.set(tenant, { rebuild, tenants, progress: { rebuild }, turn: work?.turn ?? 0 })
     }
   }
 
@@ -88,7 +103,7 @@ export class FeedRebuilds {
     const ahead: Ahead = { slice, by: reading, overtaken: new Set() }
     work.ahead = ahead
     const isNeeded = () => this.#works.get(work.rebuild.tenant) === work && this.#aheadOf(work) === ahead
-    return this.#parts.prefetch.evaluate(isNeeded, work.rebuild.tenant, slice.versions, reading).then((read) => {
+    return this.#parts.prefetch.evaluate(isNeeded, tenantOf(work), slice.versions, reading).then((read) => {
       const isFailed = read === undefined && isNeeded()
       if (isFailed) work.ahead = undefined
       if (read !== undefined) ahead.read = read
@@ -114,9 +129,9 @@ export class FeedRebuilds {
     const ahead = this.#aheadOf(work)
     work.ahead = undefined
     work.turn = ++this.#turns
-    const { versions, progress } = ahead?.slice ?? this.#sliceOf(work, limit)
+    const { versions, progress, isLast } = ahead?.slice ?? this.#sliceOf(work, limit)
     const remaining = versions.filter((version) => ahead?.overtaken.has(nameOf(version)) !== true)
-    return { rebuild: work.rebuild, versions: remaining, progress, read: ahead?.read ?? NO_PREFETCHED_RESOURCES }
+    return { rebuild: work.rebuild, versions: remaining, progress, isLast, read: ahead?.read ?? NO_PREFETCHED_RESOURCES }
   }
 
   /** Whether this rebuild is still the current one of its tenant. False after a new request for its type. */
@@ -133,15 +148,19 @@ export class FeedRebuilds {
    * newer document.
    */
   overtake(version: ResourceVersion): void {
-    this.#works.get(version.tenant)?.ahead?.overtaken.add(nameOf(version))
+    for (const tenant of [version.tenant, ALL_TENANTS]) this.#works.get(tenant)?.ahead?.overtaken.add(nameOf(version))
   }
 
-  readonly #readingOf = ({ rebuild }: Work): SearchContext => this.#parts.reading(rebuild.tenant)
+  readonly #readingOf = (work: Work): SearchContext => this.#parts.reading(tenantOf(work))
   readonly #needsAhead = (work: Work): boolean => isPrefetchNeeded(this.#readingOf(work))
   readonly #aheadOf = (work: Work): Ahead | undefined => (work.ahead?.by === this.#readingOf(work) ? work.ahead : undefined)
 
-  #sliceOf({ rebuild, progress }: Work, limit: number): RebuildSlice {
+  #sliceOf({ rebuild, progress, tenants }: Work, limit: number): RebuildSlice {
     const { index, versionOf, reading } = this.#parts
+    if (rebuild.tenant === ALL_TENANTS) return readSharedRebuildSlice(index, progress, limit, versionOf, tenants)
     return readRebuildSlice(index, progress, limit, versionOf, referencePredicateOf(rebuild.type, rebuild.under, reading(rebuild.tenant)))
   }
 }
+
+/** Returns the tenant of the next slice. */
+const tenantOf = ({ tenants, progress }: Work): string => tenants[progress.within?.tenants ?? 0] ?? ALL_TENANTS

@@ -1,6 +1,7 @@
 /** Reads the index state of an AWS deployment for one tenant: its progress, and its custom parameters. */
 import type { IndexProgress, RegisteredParameter } from '../../ports/search/index-status.ts'
 import type { CapacityUser } from '../../search/custom/custom-parameter-limits.ts'
+import { packageParametersIn } from '../all-tenants.ts'
 import type { CustomParameter } from '../custom-definitions.ts'
 import { readIndexState, type StoredReader } from './known-state.ts'
 import type { ServingDetails } from './serving-summary.ts'
@@ -32,8 +33,9 @@ export const servingDetailsOf = (stored: StoredReader): ServingDetails => ({
   },
   async definitionsOf(tenant, { value, stamps }) {
     const inRoot = value.definitions.filter((each) => each.tenant === tenant)
-    if (!value.rows) return inRoot
+    const packaged = packageParametersIn(value)
+    if (!value.rows) return [...packaged, ...inRoot]
     const [row] = await stored.rows([{ kind: KINDS.definitions, owner: tenant }], stamps)
-    return mergeEntries('definitions', decodeRow('definitions', tenant, row, {}), inRoot) as readonly CustomParameter[]
+    return [...packaged, ...(mergeEntries('definitions', decodeRow('definitions', tenant, row, {}), inRoot) as readonly CustomParameter[])]
   },
 })

@@ -10,7 +10,7 @@ import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/s
 import type { StoredTenants } from '../../ports/store/tenants.ts'
 import { isWorkerGone, restartAllRebuilds } from './rebuild-queue.ts'
 import { markLost, withIdentity } from './serving-indices.ts'
-import { type IndexState, NO_IDENTITY, typesWith, withTypes } from './state.ts'
+import { ALL_TENANTS, type IndexState, NO_IDENTITY, typesWith, withTypes } from './state.ts'
 import type { Reached, TypeIndex } from './type-index.ts'
 
 /**
@@ -142,7 +142,8 @@ export async function readSearchParameters(
   // Tenants share the capacity of the index, so the order of their parameters is that of the store.
   const found = tenants.flatMap((tenant) => byTenant.get(tenant)!)
   const there = new Set([...found, ...unread].map(nameOf))
-  const keys = definitions.map(({ tenant, id }) => ({ tenant, type: PARAMETER, id }))
+  const ofTenants = definitions.filter(({ tenant }) => tenant !== ALL_TENANTS)
+  const keys = ofTenants.map(({ tenant, id }) => ({ tenant, type: PARAMETER, id }))
   return [...found, ...keys.filter((key) => !there.has(nameOf(key))).map((key) => placeholderDeletion({ ...key, lastUpdated: now }))]
 }
 

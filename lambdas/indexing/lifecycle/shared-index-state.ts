@@ -166,7 +166,7 @@ export async function changeByTenant<Entry extends { readonly tenant: string }>(
     const tenants = some.map(([tenant]) => tenant)
     const mine = some.flatMap(([, each]) => each)
     last = await state.change((each) => change(each, mine), Object.fromEntries(parts.map((part) => [part, tenants])))
-    for (const each of last.value.definitions) if (tenants.includes(each.tenant)) definitions.add(each)
+    for (const each of last.value.definitions) if (each.tenant === ALL_TENANTS || tenants.includes(each.tenant)) definitions.add(each)
   }
   return byTenant.length <= MOST_TENANTS ? last : { ...last, value: { ...last.value, definitions: [...definitions] } }
 }

@@ -56,6 +56,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
      * the state, so all types are also to be rebuilt.
      */
     readonly redefine?: 'parameters' | 'all'
+    /** List of packages whose search parameters were last registered, empty before the first one. Absent: a release may not know them. */
+    readonly packageList?: string
     /** Latest attempt that took the pending rebuilds of a type, by type. Absent for a type whose rebuilds were detached from it. */
     readonly attempts?: Readonly<Record<string, string>>
     /**
@@ -65,8 +67,7 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly worker?: { readonly execution: string; readonly at: number; readonly steps?: number; readonly width?: number }
   }
 
-/** Tenant of a rebuild for all tenants. */
-export const ALL_TENANTS = ''
+export { ALL_TENANTS } from '../all-tenants.ts'
 
 /**
  * Parts of tenants that a reader or a change needs. The state holds them; it may lack those of other tenants. The state always holds the

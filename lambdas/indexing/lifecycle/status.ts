@@ -2,7 +2,7 @@
 import { failedParameterOf, type IndexStatus, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
 import type { Definitions, Rebuild, UnindexableVersion } from '../custom-definitions.ts'
 import { hoursLeft } from './rebuild-estimate.ts'
-import type { IndexState } from './state.ts'
+import { ALL_TENANTS, type IndexState } from './state.ts'
 
 /** Returns the index status for users of the tenant, without data of others. `types`, `uncovered`, `worker`: only in the state of an AWS deployment. */
 export const statusOf = (
@@ -17,7 +17,7 @@ export const statusOf = (
   tenant: string,
 ): IndexStatus => ({
   definitions: definitions
-    .filter((each) => each.tenant === tenant)
+    .filter((each) => each.tenant === tenant || each.tenant === ALL_TENANTS)
     .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
   // guard: rebuild-covers-the-tenant
   rebuilds: rebuilds

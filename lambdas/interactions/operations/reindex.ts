@@ -39,7 +39,8 @@ function statusOf({ lag, definitions, rebuilds, unreadable, uncovered, hours }: 
     ...definitions.map(({ id, base, code, state }) => ({
       name: 'parameter',
       part: [
-        { name: 'resource', valueReference: { reference: `SearchParameter/${id}` } },
+        // A parameter of a package has a canonical URL in place of an id.
+        { name: 'resource', valueReference: { reference: id.includes(':') ? id : `SearchParameter/${id}` } },
         { name: 'base', valueCode: base },
         { name: 'code', valueCode: code },
         { name: 'state', valueCode: state },

@@ -50,6 +50,7 @@ import {
   store,
 } from './ports.ts'
 import { openIndex } from './search-index.ts'
+import { registerAddedPackages } from './sweeps/package-parameters.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().rebuildWorkflow))
 
@@ -260,10 +261,11 @@ async function sweepUnusedBodies(): Promise<void> {
   })
 }
 
-/** Settles abandoned transactions and starts pending rebuilds. Runs both, even if one fails. */
+/** Settles abandoned transactions, registers the search parameters of packages and starts pending rebuilds. Runs all, even if one fails. */
 async function sweepTransactions(): Promise<void> {
   const again = async () => startRebuild(await indexState().read(ALL_REBUILDS), `-${Math.floor(clock().now() / 60_000)}`)
-  const results = await Promise.allSettled([store().sweep(), again()])
+  const registered = registerAddedPackages().catch((error) => report(error, 'packages'))
+  const results = await Promise.allSettled([store().sweep(), registered.then(again)])
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 

@@ -10,6 +10,7 @@ import { applySearchParameter } from '../../indexing/lifecycle/definitions.ts'
 import { recordDeployed, recordFormatChange } from '../../indexing/lifecycle/identifier-rows.ts'
 import { changeFormat } from '../../indexing/lifecycle/index-retention.ts'
 import { requestNewIndices, restartAllRebuilds } from '../../indexing/lifecycle/rebuild-queue.ts'
+import { allowPackages, removeUnknownPackages } from '../../indexing/lifecycle/registered-packages.ts'
 import { applyRestore, epochOf, type Restore, readSearchParameters, withRestoredIdentity } from '../../indexing/lifecycle/restore.ts'
 import { changeShards } from '../../indexing/lifecycle/search-shards.ts'
 import { changeByTenant } from '../../indexing/lifecycle/shared-index-state.ts'
@@ -25,12 +26,13 @@ import { clock, deploymentSettings, indexState, openStore, stateTable } from './
 /**
  * Creates the shared secret, applies a restore, and requests rebuilds if the document format or the number of shards changed. `AdoptedState`:
  * `yes` if the state table is a restored one. `UpdatedFunctions`: `yes` at the end of the deployment. It then only records that the functions
- * that answer requests are updated. `IndexRows`: `yes` if the release reads rows of the index state. `before`: properties of the previous
+ * that answer requests are updated. `IndexRows`: `yes` if the release reads rows of the index state.
+ * `PackageParameters`: `yes` if it builds the search parameters of packages. `before`: properties of the previous
  * deployment, absent for the first one.
  */
 export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProperties, before?: ResourceProperties): Promise<void> {
   if (UpdatedFunctions === 'yes') {
-    await indexState().change((state) => allowRows(recordDeployed(state, clock().now()), clock().now()))
+    await indexState().change((state) => allowPackages(allowRows(recordDeployed(state, clock().now()), clock().now())))
     return
   }
   await makeSecretKey(stateTable())
@@ -39,12 +41,13 @@ export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProper
   setBackHere(withRestoredIdentity(deploymentSettings().epoch, (await indexState().read()).value, fresh), fresh)
   await endWhereSetBack(AdoptedState === 'yes')
   const state = await indexState().change((kept) => {
-    const known = withRestoredIdentity(deploymentSettings().epoch, kept, fresh)
+    const at = clock().now()
+    const isKnown = before === undefined || before.PackageParameters === 'yes'
+    const known = removeUnknownPackages(withRestoredIdentity(deploymentSettings().epoch, kept, fresh), isKnown, at)
     const back = setBackHere(known, fresh)
     // A release that reads no rows may have indexed documents without their custom parameters, also if it never changed the state.
     const isOverlooked = kept.redefine === 'all' || (kept.rows === true && before !== undefined && before.IndexRows !== 'yes')
     const isStale = isOverlooked || kept.redefine !== undefined || epochOf(kept) !== deploymentSettings().epoch
-    const at = clock().now()
     const current = isOverlooked ? requestNewIndices(restartAllRebuilds(back), resourceTypes) : back
     const after = recordFormatChange(kept, changeFormat(current, extraction(), at), at)
     const next: IndexState = isStale ? { ...after, redefine: 'parameters' } : after

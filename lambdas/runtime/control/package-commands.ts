@@ -16,9 +16,16 @@ import type { Resource } from '../../fhir/resource.ts'
 import { addManifest } from '../../packages/manifest.ts'
 import { dependenciesOf, labelOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
 import { PackageReader } from '../../packages/package-reader.ts'
+import {
+  MAX_PACKAGE_PARAMETERS,
+  readSearchParameters,
+  SEARCH_PARAMETERS_FILE,
+  searchParametersFileOf,
+} from '../../packages/package-search-parameters.ts'
 import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
 import { comparePrecedence } from '../../ports/definitions/version-order.ts'
+import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
 import { BUILTIN_PACKAGES } from '../builtin-packages.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
@@ -37,8 +44,8 @@ export type PackageSource = { readonly file: string } | PackageLabel
 
 export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
-  /** Number of SearchParameters in the package. The server ignores them. */
-  readonly searchParameters: number
+  /** SearchParameters of the package, with the reason why the server does not search by one. */
+  readonly parameters: readonly PackageParameter[]
   /** Definitions that the server does not use, and why. */
   readonly leftOut: readonly SkippedDefinition[]
   /** Dependencies that are not installed, as the package names them. `reason`: why the command could not add one. */
@@ -107,7 +114,7 @@ type Read = {
   readonly content: Package
   readonly files: ReadonlyMap<string, string>
   readonly leftOut: readonly SkippedDefinition[]
-  readonly searchParameters: number
+  readonly parameters: readonly Resource[]
 }
 
 /**
@@ -116,7 +123,7 @@ type Read = {
  */
 async function addRead(
   { store, recording }: PackageAdministration,
-  { label, manifest, content, files, leftOut, searchParameters }: Read,
+  { label, manifest, content, files, leftOut }: Read,
   met: readonly PackageLabel[],
   reasons: ReadonlyMap<string, string>,
 ): Promise<AddedPackage> {
@@ -126,11 +133,17 @@ async function addRead(
   const there = [...(await labelsIn(store)), ...met]
   const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => matchesRequest(each, wanted)))
   return {
-    ...{ ...label, searchParameters, counts: countsOf(content) },
+    ...{ ...label, parameters: await parametersOf(store, label), counts: countsOf(content) },
     leftOut: [...leftOut, ...retiredIn(content), ...(await baseless(store, content))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
     ofR4: await knownToR4(canonicalsOf(content)),
   }
+}
+
+/** Returns the search parameters of a package, with their states beside those of all other packages. */
+async function parametersOf(store: PackageStore, label: PackageLabel): Promise<readonly PackageParameter[]> {
+  const packages = await readSearchParameters((await store.now()).packages, () => undefined)
+  return resolvePackageParameters(packages).filter((each) => isSamePackage(each.package, label))
 }
 
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is there already`)
@@ -176,12 +189,12 @@ const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> =
 /** Reads a package and prepares its files. Throws an Error if it cannot be added. */
 async function readSource(source: PackageSource): Promise<Read> {
   const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
-  let searchParameters = 0
+  const parameters: Resource[] = []
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {
     const definition = file as Resource
     const reason = unsupportedReasonOf(definition)
-    if (definition.resourceType === 'SearchParameter') searchParameters++
+    if (definition.resourceType === 'SearchParameter') parameters.push(definition)
     if (reason === undefined) making.add(definition)
     else making.leaveOut(definition, reason)
   })
@@ -189,15 +202,23 @@ async function readSource(source: PackageSource): Promise<Read> {
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
     throw new Error(`The archive is of ${label.name} ${label.version}`)
   const { content, leftOut } = making.build(label)
-  const files = addManifest(label, packageFilesOf(content))
-  checkKept(label, content, files)
-  return { label, manifest, content, files, leftOut, searchParameters }
+  const files = addManifest(label, new Map([...packageFilesOf(content), ...parameterFilesOf(parameters)]))
+  checkKept(label, content, files, parameters)
+  return { label, manifest, content, files, leftOut, parameters }
 }
 
-function checkKept({ name, version }: PackageLabel, content: Package, files: Read['files']): void {
+const parameterFilesOf = (parameters: readonly Resource[]): readonly (readonly [string, string])[] =>
+  parameters.length === 0 ? [] : [[`${SEARCH_PARAMETERS_FILE}.json`, searchParametersFileOf(parameters)]]
+
+function checkKept({ name, version }: PackageLabel, content: Package, files: Read['files'], parameters: readonly Resource[]): void {
+  if (parameters.length > MAX_PACKAGE_PARAMETERS)
+    throw new Error(
+      `${name} ${version} has ${parameters.length} search parameters, and a package at most ${MAX_PACKAGE_PARAMETERS}: it is not added`,
+    )
   const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
-  if (canonicalsOf(content).length === 0) throw new Error(`${name} ${version} has nothing that a resource is checked against`)
+  if (canonicalsOf(content).length + parameters.length === 0)
+    throw new Error(`${name} ${version} has nothing that a resource is checked against`)
 }
 
 async function archiveOf(source: PackageSource): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {

@@ -52,6 +52,7 @@ import { explorerEndpoint } from './explorer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { checkStores } from './health.ts'
 import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
+import { packageParameters } from './package-parameters.ts'
 import { openStores, type Stores } from './stores.ts'
 import { dryRunWriter, layeredWriter } from './writer-layers.ts'
 
@@ -193,6 +194,13 @@ export function composeServerCore(
   const { authenticator, endpoints } = authorization
   const isOpen = config.access === 'open'
   const loopbackOnly = isOpen || LOOPBACK_HOST.test(new URL(baseUrl).hostname)
+  const withPackages =
+    parts.packages === undefined
+      ? <Result>(work: () => Promise<Result>) => work()
+      : packageParameters({
+          ...{ packages: parts.packages, searcher: stores.searcher, now: () => clock.now(), warn },
+          report: (error) => report(error, ''),
+        })
   const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
   const patientsOf = personReader({ resources: store, clock, reading: readingFor })
   const serve = serveOf(
@@ -224,7 +232,7 @@ export function composeServerCore(
   return {
     serve(http, requestId) {
       exports.giveWay()
-      return definitions.whenKnown(() => serve(http, requestId))
+      return withPackages(() => definitions.whenKnown(() => serve(http, requestId)))
     },
     serveWithoutStores: serve,
     checkHealth: () => checkStores(stores),

@@ -1,7 +1,8 @@
 /** Number of documents in memory while an index follows a store. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { FeedFollower, type FollowedFeed } from '../../../lambdas/indexing/feed/follower.ts'
+import { FeedFollower } from '../../../lambdas/indexing/feed/follower.ts'
+import type { FollowedFeed } from '../../../lambdas/indexing/feed/follower-parts.ts'
 import { indexChanges, splitByWeight } from '../../../lambdas/indexing/feed/indexing.ts'
 import { NO_PREFETCHED_RESOURCES, ParameterPrefetch } from '../../../lambdas/indexing/parameter-prefetch.ts'
 import { runToEnd } from '../../../lambdas/ports/execution/generator-driver.ts'

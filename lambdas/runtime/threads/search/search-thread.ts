@@ -9,7 +9,7 @@ import { FeedFollower } from '../../../indexing/feed/follower.ts'
 import { furthestOf, positionOf } from '../../../indexing/feed/lines.ts'
 import { ParameterPrefetch } from '../../../indexing/parameter-prefetch.ts'
 import { isFault, type MachineFault } from '../../../ports/faults.ts'
-import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
+import { resolvePackageParameters } from '../../../search/custom/package-parameters.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
 import {
   adoptBaseUrls,
@@ -24,7 +24,9 @@ import { callIndex } from './index-questions.ts'
 import { RebuildReport } from './rebuild-report.ts'
 import { mustYield } from './search-preemption.ts'
 import type { IndexRequest, SearchThreadData, SearchThreadMessage, SearchThreadReply } from './thread-messages.ts'
+import { unindexableReport } from './unindexable-report.ts'
 import { BULK, COMMIT_EVERY, COMMIT_IDLE, COMMIT_NEXT_EVERY, SLICE } from './work-sizes.ts'
+import { YieldedSearches } from './yielded-searches.ts'
 
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: FeedFollower }
 
@@ -44,11 +46,12 @@ const parts: IndexFileParts = {
 }
 const opened = openIndexFiles(parts)
 const waiting: IndexRequest[] = []
-/** Searches that yielded and wait for their next attempt. `lost`: milliseconds of their earlier attempts. */
-const long: (IndexRequest & { readonly lost: number })[] = []
+const yielded = new YieldedSearches((ask, lostBefore) => !closed && answer(ask, lostBefore))
 /** Milliseconds that earlier attempts of the running search have lost to preemption. */
 let lost = 0
-const reported = new Set<string>()
+const onPoison = unindexableReport(tell)
+/** Parameters of packages, and when they were set, in ms since 1970. Absent until the server sends them. */
+let packaged: Parameters<FeedFollower['setPackageParameters']> | undefined
 let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** Next index, which is built during a rebuild and then replaces the serving index. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
@@ -79,13 +82,26 @@ port.on('message', (message: SearchThreadMessage) => {
     case 'rebuild':
       answering.follower.requestRebuild(message.tenant, message.types)
       return schedule()
+    case 'packages':
+      return setPackages(message)
     case 'close':
       return close()
   }
 })
 
 function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
-  return { index, follower: new FeedFollower({ feed, index, reading, defining, prefetch, onPoison, commitEvery, onChange }) }
+  const follower = new FeedFollower({ feed, index, reading, defining, prefetch, onPoison, commitEvery, onChange })
+  if (packaged !== undefined) follower.setPackageParameters(...packaged)
+  return { index, follower }
+}
+
+function setPackages({ number, packages, at }: Extract<SearchThreadMessage, { kind: 'packages' }>): void {
+  attempt(file, () => {
+    packaged = [resolvePackageParameters(packages).flatMap(({ mappings }) => mappings), at]
+    for (const { follower } of next === undefined ? [answering] : [answering, next]) follower.setPackageParameters(...packaged)
+    tell({ kind: 'packages', number })
+  })
+  schedule()
 }
 
 function hasten({ tenant, position }: IndexRequest): void {
@@ -189,14 +205,6 @@ function exchange(): void {
   tellDefinitions(answering.follower.definitions)
 }
 
-/** Reports an unindexable version, once per type and kind of error, because one parameter may fail on every resource. */
-function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unknown): void {
-  const reason = error instanceof Error ? error.name : typeof error
-  if (reported.has(`${type} ${reason}`)) return
-  reported.add(`${type} ${reason}`)
-  tell({ kind: 'poison', version: { tenant, type, id, versionId }, reason })
-}
-
 /** Answers the waiting searches whose position is reached, in any order: a later one may need an earlier position. */
 function answerWaiting(): void {
   for (let at = waiting.findIndex(isReached); at >= 0; at = waiting.findIndex(isReached)) answer(waiting.splice(at, 1)[0]!)
@@ -212,34 +220,19 @@ function answer(ask: IndexRequest, lostBefore = 0): void {
     tell({ kind: 'answer', number, answer: callIndex(answering.index, question) })
   } catch (error) {
     if (isDamageError(error)) return end(file, error)
-    if (error instanceof SearchPreempted) giveWay({ ...ask, lost: lost + performance.now() - began })
+    if (error instanceof SearchPreempted) yielded.add(ask, lost + performance.now() - began)
     else if (isFault(error, 'too-costly') || isFault(error, 'too-many-groups')) tell({ kind: error.fault, number })
     else tell({ kind: 'failed', number, reason: String(error) })
   }
-}
-
-/** Queues a search that yielded. Its next attempt starts after requests that have arrived meanwhile. */
-function giveWay(ask: (typeof long)[number]): void {
-  long.push(ask)
-  if (long.length === 1) setImmediate(goOn)
-}
-
-function goOn(): void {
-  const [first] = long
-  if (first === undefined || closed) return
-  answer(first, first.lost)
-  long.shift()
-  if (long.length > 0) setImmediate(goOn)
 }
 
 /** Returns the number of requests that the thread has not read, or that wait for the index. */
 const othersNow = (): number => Atomics.load(asked, 0) + waiting.length
 
 function forget(number: number): void {
-  for (const asks of [waiting, long]) {
-    const at = asks.findIndex((ask) => ask.number === number)
-    if (at >= 0) asks.splice(at, 1)
-  }
+  yielded.forget(number)
+  const at = waiting.findIndex((ask) => ask.number === number)
+  if (at >= 0) waiting.splice(at, 1)
 }
 
 function attempt(path: string, work: () => void): void {

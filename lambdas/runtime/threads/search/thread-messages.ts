@@ -1,5 +1,6 @@
 /** Messages between the server and the index thread. */
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
+import type { PackageDefinitions } from '../../../ports/definitions/package-definitions.ts'
 import type { Freshness, GroupPlan, Matching, Plan } from '../../../ports/search/plan.ts'
 import type { ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
 
@@ -16,6 +17,18 @@ export type SearchThreadData = {
   readonly budget: number
   readonly asked: Int32Array<SharedArrayBuffer>
   readonly stored: number
+}
+
+/** Data of the index thread, and callbacks of the server. */
+export type ThreadedIndexOptions = Omit<SearchThreadData, 'asked' | 'stored'> & {
+  /** Program of the thread. */
+  readonly thread: URL
+  /** Returns the change feed position of the last acknowledged write, of one tenant or of all. */
+  readonly acknowledged: (tenant?: string) => number
+  readonly report: (error: unknown) => void
+  readonly onDefinitions?: (definitions: unknown) => void
+  /** Receives one-line messages for the operator. */
+  readonly warn?: (line: string) => void
 }
 
 /** Call of a method of the index: its name and its arguments. */
@@ -38,10 +51,13 @@ export type SearchThreadMessage =
   /** The caller no longer waits for the answer to this request. */
   | { readonly kind: 'forget'; readonly number: number }
   | { readonly kind: 'rebuild'; readonly tenant: string; readonly types: readonly string[] }
+  /** Replaces the parameters of packages. `at`: now, in ms since 1970. The thread reports the same `number` once they are registered. */
+  | { readonly kind: 'packages'; readonly number: number; readonly packages: readonly PackageDefinitions[]; readonly at: number }
   | { readonly kind: 'close' }
 
 export type SearchThreadReply =
   | { readonly kind: 'positions'; readonly positions: FeedPositions }
+  | { readonly kind: 'packages'; readonly number: number }
   /**
    * Parts of the definitions of SearchParameters that changed, and the progress of rebuilds. The type is `unknown`, because only the
    * program of the thread knows it.

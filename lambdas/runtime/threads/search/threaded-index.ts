@@ -5,24 +5,22 @@
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/stream/unindexable-versions.ts'
+import type { PackageDefinitions } from '../../../ports/definitions/package-definitions.ts'
 import { timed } from '../../../ports/execution/call-times.ts'
 import { indexBehind, MachineFault } from '../../../ports/faults.ts'
 import type { IndexHealth } from '../../../ports/search/index-status.ts'
 import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexVisibility, OutdatedParameters, Searches } from '../../../ports/search/search-index.ts'
 import { IndexProgress } from './index-progress.ts'
-import type { IndexCall, RequiredPosition, SearchThreadData, SearchThreadMessage, SearchThreadReply } from './thread-messages.ts'
-
-export type ThreadedIndexOptions = Omit<SearchThreadData, 'asked' | 'stored'> & {
-  /** Program of the thread. */
-  readonly thread: URL
-  /** Returns the change feed position of the last acknowledged write, of one tenant or of all. */
-  readonly acknowledged: (tenant?: string) => number
-  readonly report: (error: unknown) => void
-  readonly onDefinitions?: (definitions: unknown) => void
-  /** Receives one-line messages for the operator. */
-  readonly warn?: (line: string) => void
-}
+import { SentPackages } from './sent-packages.ts'
+import type {
+  IndexCall,
+  RequiredPosition,
+  SearchThreadData,
+  SearchThreadMessage,
+  SearchThreadReply,
+  ThreadedIndexOptions,
+} from './thread-messages.ts'
 
 type Waiting = RequiredPosition & {
   readonly question: IndexCall
@@ -56,6 +54,7 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
   #hasPosition = false
   #pause = PAUSE.first
   #isStoreDamaged = false
+  readonly #packages = new SentPackages((message) => this.#post(message))
 
   constructor(options: ThreadedIndexOptions) {
     this.#options = options
@@ -191,6 +190,11 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     this.#post({ kind: 'rebuild', tenant, types })
   }
 
+  /** Replaces the parameters of packages. Resolves once the thread has registered them, or if it ends. `at`: now, in ms since 1970. */
+  setPackages(packages: readonly PackageDefinitions[], at: number): Promise<void> {
+    return this.#packages.set(packages, at, this.#worker !== undefined)
+  }
+
   /** Closes the index. Terminates a thread that does not close in time, for example because it evaluates a pattern. */
   async close(): Promise<void> {
     this.#closed = true
@@ -228,12 +232,14 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     this.#worker = worker
     Atomics.store(this.#asked, 0, 0)
     this.follow()
+    this.#packages.send()
     for (const [number, { question, position, tenant }] of this.#waiting) this.#post({ kind: 'ask', number, question, position, tenant })
   }
 
   /** Schedules the next thread after a pause. It reads uncommitted versions from the store again. */
   #ended(): void {
     this.#worker = undefined
+    this.#packages.release()
     this.#hasPosition = false
     setTimeout(() => this.#start(), this.#pause).unref()
     this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
@@ -241,10 +247,7 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
 
   #cameTo(positions: FeedPositions): void {
     this.#hasPosition = true
-    if (this.#progress.cameTo(positions, performance.now())) this.#isWell()
-  }
-
-  #isWell(): void {
+    if (!this.#progress.cameTo(positions, performance.now())) return
     this.#pause = PAUSE.first
     this.#isStoreDamaged = false
   }
@@ -261,6 +264,8 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     switch (reply.kind) {
       case 'positions':
         return this.#cameTo(reply.positions)
+      case 'packages':
+        return this.#packages.release(reply.number)
       case 'definitions':
         return this.#options.onDefinitions?.(reply.definitions)
       case 'answer':
@@ -273,6 +278,7 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
       case 'failed':
         return this.#take(reply.number)?.reject(new Error(`the search failed: ${reply.reason}`))
       case 'store-damaged':
+        this.#packages.release()
         return this.#storeIsDamaged(reply.reason)
       case 'index-damaged':
         return this.#options.report(new MachineFault('index-damaged', 'the search index is damaged: it is made again'))

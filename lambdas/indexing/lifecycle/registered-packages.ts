@@ -1,0 +1,24 @@
+/** Search parameters of packages in the index state that all processes share. Changes are pure functions. */
+import type { CustomMapping } from '../../search/custom-mapping.ts'
+import { withPackageParameters } from '../package-parameters.ts'
+import type { IndexState } from './state.ts'
+
+/**
+ * Removes the parameters of packages if the previous release may not have known them: documents that it indexed lack their values. `isKnown`:
+ * whether it knew them.
+ */
+export function removeUnknownPackages(state: IndexState, isKnown: boolean, now: number): IndexState {
+  if (isKnown || state.packageList === undefined) return state
+  const { packageList: _, ...rest } = state
+  return withPackageParameters(rest, [], now)
+}
+
+/** Records that all functions build the parameters of packages. From then on, `registerPackages` registers them. */
+export const allowPackages = (state: IndexState): IndexState => (state.packageList === undefined ? { ...state, packageList: '' } : state)
+
+/** Whether the parameters of another list of packages are registered. False as long as functions of an earlier release may run. */
+export const isListOutdated = ({ packageList }: IndexState, list: string): boolean => packageList !== undefined && packageList !== list
+
+/** Registers the parameters of a list of packages. */
+export const registerPackages = (state: IndexState, wanted: readonly CustomMapping[], list: string, now: number): IndexState =>
+  isListOutdated(state, list) ? withPackageParameters({ ...state, packageList: list }, wanted, now) : state

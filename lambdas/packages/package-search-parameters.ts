@@ -1,0 +1,49 @@
+/** SearchParameters of packages: the parts of them that are stored, and those of all added packages. */
+import type { Resource } from '../fhir/resource.ts'
+import type { PackageDefinitions } from '../ports/definitions/package-definitions.ts'
+import type { AddedPackages, PackageListing, StoredPackage } from '../ports/definitions/package-store.ts'
+import { type OnDamage, PackageReader } from './package-reader.ts'
+
+/** File with the SearchParameters of a package, by canonical URL. A package without any has no such file. */
+export const SEARCH_PARAMETERS_FILE = 'search-parameters'
+
+/** Maximum SearchParameters of a package: more than R4 has. Each is compiled by every process that builds documents. */
+export const MAX_PACKAGE_PARAMETERS = 2_000
+
+/** Elements of a SearchParameter that decide what it finds. */
+const ELEMENTS = ['resourceType', 'url', 'version', 'status', 'code', 'type', 'base', 'expression', 'target', 'component'] as const
+
+/** Returns the text of the file with these SearchParameters. Of several with one canonical URL, the first one is stored. */
+export function searchParametersFileOf(parameters: readonly Resource[]): string {
+  const byUrl = new Map(parameters.toReversed().map((each) => [String(each.url), reduced(each)]))
+  return JSON.stringify(Object.fromEntries([...byUrl].toSorted(([a], [b]) => (a < b ? -1 : 1))))
+}
+
+const reduced = (parameter: Resource): Resource =>
+  Object.fromEntries(ELEMENTS.flatMap((name) => (parameter[name] === undefined ? [] : [[name, parameter[name]]]))) as Resource
+
+/** Returns the SearchParameters of the packages. A package without any is left out. */
+export async function readSearchParameters(packages: readonly StoredPackage[], onDamage: OnDamage): Promise<readonly PackageDefinitions[]> {
+  const all = await Promise.all(
+    packages.map(async (stored): Promise<PackageDefinitions> => {
+      const file = await new PackageReader(stored, onDamage).file<Resource>(SEARCH_PARAMETERS_FILE)
+      return { name: stored.name, version: stored.version, parameters: Object.values(file) }
+    }),
+  )
+  return all.filter(({ parameters }) => parameters.length > 0)
+}
+
+/** Returns a function that calls `use` with the SearchParameters of the added packages, unless it did so for the same list before. */
+export function packageParameterWatch(
+  added: AddedPackages,
+  onDamage: OnDamage,
+  use: (packages: readonly PackageDefinitions[], listing: PackageListing) => Promise<void>,
+): () => Promise<void> {
+  let state: string | undefined
+  return async () => {
+    const listing = await added.now()
+    if (listing.state === state) return
+    await use(await readSearchParameters(listing.packages, onDamage), listing)
+    state = listing.state
+  }
+}
