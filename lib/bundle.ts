@@ -10,6 +10,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
+import { LATER, ONCE } from './bundle-parts.ts'
 import { explorerAssets } from './explorer-assets.ts'
 
 export type Bundle = {
@@ -20,42 +21,6 @@ export type Bundle = {
 }
 
 export type Bundles = Readonly<Record<FunctionName, Bundle>>
-
-/** Modules in separate files, by file name, which functions load on first use. `imported`: pattern of the imports that load them. */
-const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp }>> = {
-  's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
-  fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
-  'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
-  profiles: { entry: './lambdas/interactions/validation/profile-findings.ts', imported: /\/profile-findings\.ts$/ },
-  definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/ },
-  granular: { entry: './lambdas/access/scope-conditions.ts', imported: /\/scope-conditions\.ts$/ },
-  'partner-access': { entry: './lambdas/access/partner-access.ts', imported: /\/partner-access\.ts$/ },
-  'viewed-version': { entry: './lambdas/access/view/viewed-version.ts', imported: /\/viewed-version\.ts$/ },
-  'person-patients': { entry: './lambdas/runtime/authorization/person-patients.ts', imported: /\/person-patients\.ts$/ },
-  'tenant-index-state': { entry: './lambdas/runtime/tenant-index-state.ts', imported: /^\.\.\/tenant-index-state\.ts$/ },
-  'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
-  'page-templates': { entry: './lambdas/auth/pages/page-templates.ts', imported: /^\.\.\/\.\.\/auth\/pages\/page-templates\.ts$/ },
-  'public-read': { entry: './lambdas/http/public-read/admission.ts', imported: /\/public-read\/admission\.ts$/ },
-  expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /\/forked-expressions\.ts$/ },
-  'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
-  'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
-  'transfer-items': { entry: './lambdas/adapters/dynamodb/rows/transfer-items.ts', imported: /^\.\/transfer-items\.ts$/ },
-  ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/ },
-}
-
-/**
- * Modules with classes that are checked by instanceof. One shared file contains all of them. If each file had its own copy of a class, a
- * handler would not recognize errors from another file.
- */
-const ONCE: readonly string[] = [
-  'auth/oauth-error',
-  'ports/faults',
-  'ports/security/fetch-document',
-  'fhir/outcome',
-  'fhir/path/work-budget',
-  'fhir/path/tokens',
-  'fhir/validate/findings',
-].map((name) => `./lambdas/${name}.ts`)
 
 const ROOT = join(import.meta.dirname, '..')
 /** Entry points of the functions, by function name. */
@@ -100,7 +65,7 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   ])
   const outputs: Outputs = Object.assign({}, ...builds.map(({ metafile }) => metafile.outputs))
   const unmatched = findUnmatchedNames(builds[0].metafile, additional !== undefined)
-  if (unmatched.length > 0) throw new Error(`lib/bundle.ts: no import matches the pattern of ${unmatched.join(', ')}`)
+  if (unmatched.length > 0) throw new Error(`lib/bundle-parts.ts: no import matches the pattern of ${unmatched.join(', ')}`)
   const built = new Map(
     builds.flatMap(({ outputFiles }) => outputFiles).map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]),
   )
