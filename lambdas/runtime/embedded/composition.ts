@@ -19,7 +19,6 @@ import { type Serve, type ServerParts, server } from '../../http/server.ts'
 import type { PublicRead } from '../../http/steps/authenticate.ts'
 import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
 import type { TokenParts } from '../../http/steps/index-token.ts'
-import { statusOf } from '../../indexing/lifecycle/status.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
 import { type MatchStore, matchStore } from '../../interactions/operations/match-store.ts'
@@ -33,7 +32,7 @@ import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { RequestLog } from '../../ports/execution/request-log.ts'
-import type { IndexHealth, IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
+import type { IndexHealth } from '../../ports/search/index-status.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
@@ -51,6 +50,7 @@ import type { Authorization } from './authorization.ts'
 import { explorerEndpoint } from './explorer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { checkStores } from './health.ts'
+import { progressOf, reindexOf } from './index-progress.ts'
 import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
 import { packageParameters } from './package-parameters.ts'
 import { openStores, type Stores } from './stores.ts'
@@ -256,34 +256,6 @@ const tokensOf = (
   index: searcher,
   tokensOf: ([first]) => [String(store.lastPosition(first?.tenant))],
 })
-
-const reindexOf = ({ searcher }: Stores): Reindexer => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
-
-/**
- * Index lag, in positions of the change feed, below which a status request waits for the index. Its answer then includes new definitions.
- * With a larger lag it does not wait.
- */
-const SOON_CAUGHT_UP = 2_000
-
-/** Maximum versions after the index position that a status request examines, to count those of the tenant. */
-const COUNTED = 10_000
-
-const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => {
-  const soonCaughtUp = async (tenant: string): Promise<void> => {
-    if (searcher.lag(tenant) < SOON_CAUGHT_UP) await searcher.caughtUp([String(store.lastPosition(tenant))], undefined, tenant)
-  }
-  return {
-    async status(tenant) {
-      const lag = store.countAfter(searcher.positionOf(tenant), tenant, COUNTED)
-      await soonCaughtUp(tenant)
-      return { lag, ...statusOf(definitions.now(), tenant) }
-    },
-    async parameters(tenant) {
-      await soonCaughtUp(tenant)
-      return definitions.now().definitions
-    },
-  }
-}
 
 function serveOf(
   ports: EmbeddedPorts,
