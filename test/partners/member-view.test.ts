@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { CLAIM_PAIRS } from '../fixtures/payer/claims.ts'
 import { memberClientOf } from './member-tokens.ts'
 import { amountsOf, membersBundle, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
@@ -83,6 +84,30 @@ describe('a partner with a member in context', () => {
       expect([status, body.issue?.[0].code, body.issue?.[0].details?.text]).toEqual([403, 'forbidden', expect.stringContaining(text)])
     }),
   )
+
+  it('includes nothing by a custom parameter that reads a hidden element', () =>
+    withMember(async (member, server) => {
+      const { body: claim } = await server.get('/ExplanationOfBenefit/claim-ann')
+      const extension = [{ url: 'http://example.org/bank', valueReference: { reference: 'Organization/bank' } }]
+      expect((await server.put('/Organization/bank', { resourceType: 'Organization', id: 'bank', name: 'Bank' })).status).toBe(201)
+      expect((await server.put('/ExplanationOfBenefit/claim-ann', { ...claim, payment: { ...claim.payment, extension } })).status).toBe(200)
+      const definition = {
+        ...{ resourceType: 'SearchParameter', id: 'bank', url: 'http://example.org/bank', name: 'Bank', status: 'active' },
+        ...{ description: 'x', code: 'bank', base: ['ExplanationOfBenefit'], type: 'reference', target: ['Organization'] },
+        expression: 'ExplanationOfBenefit.payment.extension.value.ofType(Reference)',
+      }
+      expect((await server.put('/SearchParameter/bank', definition)).status).toBe(201)
+      const includedBy = async (client: TestClient, include: string) => {
+        const { status, body } = await client.get(`/Organization?_id=bank&_revinclude=${include}`)
+        return [status, body.entry?.map(({ resource }: Tree) => resource.id)]
+      }
+      await eventually(() => includedBy(server, 'ExplanationOfBenefit:bank'), { until: ([status]) => status === 200, every: 20 })
+      for (const include of ['ExplanationOfBenefit:bank', 'ExplanationOfBenefit:*', '*'])
+        expect([include, await includedBy(server, include)]).toEqual([include, [200, ['bank', 'claim-ann']]])
+      expect(await includedBy(member, '*')).toEqual([200, ['bank']])
+      expect(await includedBy(member, 'ExplanationOfBenefit:*')).toEqual([200, ['bank']])
+      expect(await includedBy(member, 'ExplanationOfBenefit:bank')).toEqual([403, undefined])
+    }))
 
   it('finds nothing by a scope with a condition on a hidden element', () =>
     withMember(

@@ -100,8 +100,8 @@ export function hiddenPathsOf(type: string, view: View): readonly string[] {
   const paths = rulesFor(type, view).flatMap(({ isHidden, removed, states, masked, hasBasis }) => [
     ...(isHidden ? ['*'] : removed),
     ...(hasBasis ? ['meta.profile'] : []),
-    ...(states === undefined ? [] : [...ADJUDICATIONS, 'supportingInfo.value']),
-    ...(masked === undefined ? [] : [...ADJUDICATIONS, 'total', 'supportingInfo.value']),
+    ...(states === undefined ? [] : [...ADJUDICATIONS, 'supportingInfo']),
+    ...(masked === undefined ? [] : [...ADJUDICATIONS, 'total', 'supportingInfo']),
   ])
   return [...new Set(paths)]
 }

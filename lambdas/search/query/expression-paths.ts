@@ -39,7 +39,7 @@ function pathAfter(step: PathStep, path: readonly string[], found: Found): reado
   if (typeof step === 'string') return [...path, step.replace(/\?$/, '')]
   switch (step[0]) {
     case 'where':
-      readBy(step[1], path, found)
+      found.push(...filteredBy(step[1], path))
       return path
     case 'value':
       readBy(step[1], path, found)
@@ -73,6 +73,14 @@ function joined(branches: readonly Branch[], path: readonly string[], found: Fou
   const paths = branches.map((branch) => pathOf(branch, path, found))
   const [first = path] = paths
   return paths.every((each) => each.join('.') === first.join('.')) ? first : OPAQUE
+}
+
+/** Returns the elements that a filter reads. The URL of a filtered extension is left out: it only selects the extension whose value is read. */
+function filteredBy(expression: Expression, path: readonly string[]): readonly ReadElement[] {
+  const read: ReadElement[] = []
+  readBy(expression, path, read)
+  const isExtension = /^(?:modifierE|e)xtension$/.test(path.at(-1) ?? '')
+  return read.filter((element) => !isExtension || element.path.length !== path.length + 1 || element.path.at(-1) !== 'url')
 }
 
 /** Adds the elements that a filter reads at `path`. */

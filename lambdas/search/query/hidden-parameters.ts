@@ -93,8 +93,14 @@ const HOLDERS: ReadonlySet<string> = new Set(['Bundle', 'Parameters'])
 /** Types of values that may be an amount of money, also outside the hidden paths. */
 const AMOUNTS: ReadonlySet<string> = new Set(['Money', 'Quantity', 'SimpleQuantity', 'Range', 'Ratio', 'decimal', 'Extension'])
 
+/** Members that may be an amount of money, and are then hidden with all that is below them. */
+const AMOUNT_MEMBER = /^(?:quantity|value(?:Money|Quantity|Range|Ratio|Decimal))$/
+
 function isHidden({ path, type }: ReadElement, hidden: readonly (readonly string[])[]): boolean {
-  if (AMOUNTS.has(type)) return true
+  if (AMOUNTS.has(type) || path.some((name) => AMOUNT_MEMBER.test(name))) return true
+  // An extension with an amount is hidden with its URL.
+  const extension = path.findLastIndex((name) => name === 'extension' || name === 'modifierExtension')
+  if (extension >= 0 && !path[extension + 1]?.startsWith('value')) return true
   return hidden.some((names) => names.slice(0, path.length).every((name, i) => isMember(path[i]!, name)))
 }
 

@@ -223,7 +223,7 @@ describe('A view', () => {
     expect(hiddenPathsOf('Coverage', 'payer')).toEqual(['text', 'costToBeneficiary'])
     const paths = hiddenPathsOf('ExplanationOfBenefit', 'provider')
     expect(paths).toEqual(
-      expect.arrayContaining(['total', 'payment', 'item.net', 'addItem.detail.subDetail.adjudication', 'supportingInfo.value']),
+      expect.arrayContaining(['total', 'payment', 'item.net', 'addItem.detail.subDetail.adjudication', 'supportingInfo']),
     )
     expect(paths).not.toContain('item.quantity')
   })

@@ -98,6 +98,17 @@ describe('an exchanged token', () => {
     })
   })
 
+  it('has the claims of the partner that the client is, and a member in context', async () => {
+    const partner = { kind: 'provider', identifiers: [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' }] } as const
+    await auth.addClient('hospital', { scopes: ['system/*.rs'], partner })
+    const { body } = await exchange({ as_client: 'hospital', patient: '1' })
+    expect(claimsOf(body.access_token)).toMatchObject({
+      ...{ client_id: 'explorer', seen_as: 'hospital', patient: '1', scope: 'user/*.rs' },
+      ...{ partner: 'provider', partner_identifiers: ['http://hl7.org/fhir/sid/us-npi|1234567893'] },
+    })
+    expect(claimsOf((await exchange({ as_client: 'partner' })).body.access_token)).not.toHaveProperty('partner')
+  })
+
   it('is recorded with the client and the person', async () => {
     await exchange({ as_client: 'partner' })
     expect(auth.audited).toMatchObject([{ interaction: 'token', client: 'explorer', user: 'staff', seenAs: 'partner', outcome: GRANT }])

@@ -1,13 +1,19 @@
 /** Search parameters that read what a view hides. */
 import { describe, expect, it } from '@jest/globals'
+import { viewOf } from '../../../lambdas/access/view/view.ts'
 import { searchContextUnder } from '../../../lambdas/access/view/view-rules.ts'
+import { isElement, type Resource } from '../../../lambdas/fhir/resource.ts'
 import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
 import { customMappingsOf } from '../../../lambdas/search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../../../lambdas/search/custom-mapping.ts'
-import { parametersOf } from '../../../lambdas/search/parameters.ts'
+import { cacheByText } from '../../../lambdas/search/interned-texts.ts'
+import { parametersOf, type SearchParameter } from '../../../lambdas/search/parameters.ts'
 import { isHiddenParameter } from '../../../lambdas/search/query/hidden-parameters.ts'
 import { parseSearch } from '../../../lambdas/search/query/query.ts'
 import type { SearchContext } from '../../../lambdas/search/search-context.ts'
+import { markedClaim } from '../../access/view/generated-claims.ts'
+import { caseCountOf } from '../../fixtures/long-runs.ts'
+import { createPrintedRandom } from '../../fixtures/seeded-random.ts'
 
 const READING: SearchContext = searchContextUnder('payer', { baseUrl: 'http://example.org' })
 const isHidden = (type: string, each: Parameters<typeof isHiddenParameter>[2]) => isHiddenParameter(READING.hiddenPaths!, type, each)
@@ -37,7 +43,7 @@ describe('a parameter of a package or a tenant', () => {
     ['ExplanationOfBenefit.billablePeriod | ExplanationOfBenefit.item.serviced.ofType(date)', 'date'],
     ['ExplanationOfBenefit.item.productOrService', 'token'],
     ['ExplanationOfBenefit.item.first().productOrService', 'token'],
-    ["ExplanationOfBenefit.supportingInfo.where(category.coding.code = 'x').code", 'token'],
+    ["ExplanationOfBenefit.careTeam.where(role.coding.code = 'x').provider", 'reference'],
     ["ExplanationOfBenefit.extension.where(url = 'u').value.ofType(date)", 'date'],
     ['ExplanationOfBenefit.formCode', 'token'],
     ['ExplanationOfBenefit.meta.source', 'uri'],
@@ -60,7 +66,14 @@ describe('a parameter of a package or a tenant', () => {
     ['iif(ExplanationOfBenefit.total.exists(), ExplanationOfBenefit.status, ExplanationOfBenefit.use)', 'token'],
     ['ExplanationOfBenefit.item.quantity', 'quantity'],
     ['ExplanationOfBenefit.supportingInfo.value.ofType(Quantity).code', 'token'],
+    ['ExplanationOfBenefit.supportingInfo.category', 'token'],
     ["ExplanationOfBenefit.extension.where(url = 'u')", 'quantity'],
+    ["ExplanationOfBenefit.extension.where(url = 'u').url", 'uri'],
+    ["ExplanationOfBenefit.extension.where(url = 'u').value.ofType(Money).currency", 'token'],
+    ['ExplanationOfBenefit.item.quantity.unit', 'string'],
+    ["ExplanationOfBenefit.item.where(extension.url = 'u').productOrService", 'token'],
+    ["ExplanationOfBenefit.item.where(extension.where(url = 'u').exists()).productOrService", 'token'],
+    ["ExplanationOfBenefit.extension.where(url = 'u' and value.ofType(Money).exists()).value.ofType(date)", 'date'],
     ["ExplanationOfBenefit.extension.where(url = 'u').value.ofType(Money).value", 'number'],
     ['ExplanationOfBenefit.descendants().exists()', 'token'],
     ['ExplanationOfBenefit.children().count() > 5', 'token'],
@@ -97,6 +110,52 @@ describe('a parameter of a package or a tenant', () => {
     const [mapping] = customOf('Patient', 'Patient.name.family', 'string')
     expect(isHidden('Patient', parametersOf('Patient', [mapping!]).at(-1)!)).toBe(false)
     expect(isHidden('Patient', parametersOf('Patient', [{ ...mapping!, interpreted: true }]).at(-1)!)).toBe(true)
+  })
+})
+
+/** Returns the paths of the members of a resource, without those of other resources in it. */
+function pathsIn(value: unknown, path = ''): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => pathsIn(item, path))
+  if (!isElement(value)) return [path]
+  const members = Object.entries(value).filter(([name]) => name !== 'contained' && name !== 'resourceType' && !name.startsWith('_'))
+  return [...(path === '' ? [] : [path]), ...members.flatMap(([name, each]) => pathsIn(each, path === '' ? name : `${path}.${name}`))]
+}
+
+const TYPES = ['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity']
+
+/** Returns the parameters of a path of any type that the path suits. */
+const parametersOn = (path: string): readonly SearchParameter[] =>
+  TYPES.flatMap((type) => {
+    try {
+      const custom = customOf('ExplanationOfBenefit', `ExplanationOfBenefit.${path}`, type)
+      return parametersOf('ExplanationOfBenefit', custom).filter(({ code }) => code === 'own')
+    } catch {
+      return []
+    }
+  })
+
+describe('a parameter that reads nothing hidden', () => {
+  it('has the same values in a claim and in its view, on each path of generated claims', () => {
+    const random = createPrintedRandom('claims and the parameters on their paths')
+    const parametersBy = cacheByText(10_000, parametersOn)
+    const shown = new Set<string>()
+    const differing = new Set<string>()
+    for (let n = 0; n < caseCountOf(20, 500); n++) {
+      const { claim } = markedClaim(random, random.pick(['claim', 'preauthorization', 'predetermination'] as const))
+      const view = viewOf(claim, 'payer', { isLoaded: () => false })!
+      // A reference to a contained resource that the view hides is removed with it.
+      const textOf = (parameter: SearchParameter, resource: Resource) =>
+        JSON.stringify(parameter.values(resource).filter(({ value }) => !JSON.stringify(value).includes('#')))
+      for (const path of new Set(pathsIn(claim)))
+        for (const parameter of parametersBy(path)) {
+          const isDifferent = textOf(parameter, claim) !== textOf(parameter, view)
+          if (isHidden('ExplanationOfBenefit', parameter)) continue
+          shown.add(path)
+          if (isDifferent) differing.add(path)
+        }
+    }
+    expect([...differing]).toEqual([])
+    expect([...shown]).toEqual(expect.arrayContaining(['status', 'use', 'item.productOrService.text', 'insurance.coverage', 'disposition']))
   })
 })
 
