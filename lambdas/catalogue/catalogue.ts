@@ -83,6 +83,7 @@ export const INTERACTIONS = {
   docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
   'member-match':       { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
   'bulk-member-match': { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
+  'provider-member-match': { column: 'MATCH',  scopes: 'own',           claim: 'operation', lambda: 'member-match' },
   // No HEAD, because GET starts a job.
   export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
   'export-for-partner': { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
@@ -205,6 +206,7 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'POST /{type}/$docref': 'docref',
   'POST /{type}/$member-match': 'member-match',
   'POST /{type}/$bulk-member-match': 'bulk-member-match',
+  'POST /{type}/$provider-member-match': 'provider-member-match',
   'GET /$export': 'export',
   'POST /$export': 'export',
   'GET /{type}/$export': 'export',

@@ -5,6 +5,9 @@ const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem'
 const HREX = 'http://hl7.org/fhir/us/davinci-hrex'
 const PDEX = 'http://hl7.org/fhir/us/davinci-pdex'
 
+/** System of the numbers of American providers. */
+export const NPI = 'http://hl7.org/fhir/sid/us-npi'
+
 /** Types of identifiers: the number of a member on a card, and the unique identifier of a member. */
 export const MEMBER_NUMBER: Code = { system: `${TERMINOLOGY}/v2-0203`, code: 'MB' }
 export const UNIQUE_MEMBER_IDENTIFIER: Code = { system: `${HREX}/CodeSystem/hrex-temp`, code: 'UMB' }
@@ -33,6 +36,8 @@ const PROFILE = `${PDEX}/StructureDefinition`
 /** Profiles of the Groups of a match: between payers, and for providers. Members who opted out have OPT_OUT_GROUP. */
 export const MATCHED_GROUP = { payer: `${PROFILE}/pdex-member-match-group`, provider: `${PROFILE}/pdex-provider-member-match` }
 export const NOT_MATCHED_GROUP = { payer: `${PROFILE}/pdex-member-no-match-group`, provider: `${PROFILE}/pdex-provider-member-no-match` }
+
+export const TREATMENT_GROUP = `${PROFILE}/pdex-treatment-relationship`
 
 export const MATCHED_PATIENT = `${PROFILE}/base-ext-match-parameters`
 export const MATCHED_COVERAGE = `${PROFILE}/base-ext-match-coverage`

@@ -88,8 +88,11 @@ export const SETTINGS = [
   setting('exportAdditionalResources', 'text', ''), // JSON file, or the JSON itself, with the rules for referenced resources that exports of patients and groups include; it replaces lambdas/export/additional-resources.json. On AWS an object in the settings of the stage
   setting('payer', 'identifiers', ''), // identifiers of the payer that runs the server, as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893. Consents of members name the payer by one of them; without one, no member is matched
   setting('sensitiveLabels', ['unknown', 'none'], 'unknown'), // sensitive data of members: unknown: the payer has not decided what is sensitive, so a Consent that excludes it is not complied with; none: the payer stores no sensitive data
-  setting('maxMatchMembers', 'count', '2000'), // maximum members of one Group/$bulk-member-match; a request with more is answered 413
+  setting('maxMatchMembers', 'count', '2000'), // maximum members of one Group/$bulk-member-match or Group/$provider-member-match; a request with more is answered 413
   setting('payerGroupDays', 'days', '366'), // days for which a member whom another payer matched stays in its Group; the end of the member's Consent ends it earlier
+  setting('providerGroupDays', 'days', '30'), // days for which a member whom a provider matched stays in its Group; the end of its attestation ends it earlier
+  setting('treatment', ['attested', 'listed'], 'attested'), // proof that a provider treats a member: attested: its attestation; listed: also a Group of the profile pdex-treatment-relationship, which names the provider and the member
+  setting('reportOptOut', 'switch', 'off'), // on: a match names the members who denied or opted out as constrained; off: they cannot be distinguished from persons who are no members
   setting('publicRead', 'text', ''), // scopes of requests without a token, separated by blanks, such as system/Location.rs system/Organization.rs?type=prov. They allow read (r) and search (s) of types without personal data. A condition uses search parameters of R4
   setting('publicReadTenant', 'text', ''), // tenant whose data publicRead opens; required with tenancy
   setting('publicReadRate', 'count', '20'), // requests without a token per second that an address may send to publicRead; further ones are answered 429. On AWS the limit withoutToken of the stage replaces it

@@ -5,11 +5,14 @@ import { type SettingsServer, withSettings } from '../api/settings-tried/setting
 import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
+  attestation,
   BERT,
   bulkInput,
   EXPORT_TYPE,
   expectRecordWithoutAmounts,
+  matchInput,
   membersBundle,
+  OTHER,
   OWN,
   onlyGroup,
   PAYER_SETTINGS,
@@ -29,8 +32,8 @@ const withPayer = (proof: (server: SettingsServer, partner: TestClient) => Promi
 const manifestAt = async (partner: TestClient, job: string): Promise<Tree> =>
   (await eventually(() => partner.get(job), { until: ({ status }) => status !== 202, every: 20 })).body
 
-async function bulkMatch(partner: TestClient, body: Tree): Promise<Tree> {
-  const begun = await partner.post('/Group/$bulk-member-match', body, ASYNC)
+async function bulkMatch(partner: TestClient, body: Tree, operation = '$bulk-member-match'): Promise<Tree> {
+  const begun = await partner.post(`/Group/${operation}`, body, ASYNC)
   expect([begun.status, begun.text]).toEqual([202, ''])
   return manifestAt(partner, begun.headers.get('content-location')!)
 }
@@ -41,6 +44,65 @@ async function linesOf(partner: TestClient, files: readonly Tree[]): Promise<rea
 }
 
 const codeOf = ({ code }: Tree): string => code.coding[0].code
+
+/** Returns the references to the members of each Group, by its code. */
+async function membersOf(partner: TestClient, { output }: Tree): Promise<Tree> {
+  const groups = await linesOf(partner, output.slice(0, 1))
+  return Object.fromEntries(groups.map((group) => [codeOf(group), (group.member ?? []).map(({ entity }: Tree) => entity.reference)]))
+}
+
+const PROVIDERS = '$provider-member-match'
+const PURPOSES = 'http://hl7.org/fhir/us/davinci-pdex/CodeSystem/pdex-consent-api-purpose'
+
+/** Returns a Consent by which the member denies that data goes to providers. */
+const optOutOf = (patient: string): Tree => ({
+  ...matchInput(BERT).parameter[2].resource,
+  id: `opt-out-${patient}`,
+  patient: { reference: `Patient/${patient}` },
+  category: [{ coding: [{ system: PURPOSES, code: 'provider-access' }] }],
+  provision: { type: 'deny' },
+})
+
+describe('a match of the members that a provider treats', () => {
+  const withProvider = (proof: (server: SettingsServer, provider: TestClient) => Promise<void>, more = {}): Promise<void> =>
+    withPayer(async (server) => proof(server, await partnerOf(server, 'provider')), more)
+
+  it('finds the members of its attestations, without those who opted out', () =>
+    withProvider(async (server, provider) => {
+      expect((await server.put('/Consent/opt-out-bert', optOutOf('bert'))).status).toBe(201)
+      const members = [ANN, BERT, { ...BERT, given: 'Bob' }].map((member) => ({ member, consent: attestation() }))
+      const manifest = await bulkMatch(provider, bulkInput(members), PROVIDERS)
+      expect(await membersOf(provider, manifest)).toEqual({ match: ['Patient/ann'], nomatch: ['#p1', '#p2'] })
+      const group = await onlyGroup(provider)
+      expect([group.meta.profile, group.managingEntity.identifier]).toEqual([
+        ['http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/pdex-provider-member-match'],
+        OWN,
+      ])
+      const [{ period }] = group.member
+      expect(Math.round((Date.parse(period.end) - Date.parse(group.meta.lastUpdated)) / 86_400_000)).toBe(30)
+    }))
+
+  it.each<[what: string, consent: Tree, expected: 'match' | 'nomatch']>([
+    ['an NPI with a wrong check digit', { performer: [{ identifier: { ...OTHER, value: '1234567890' } }] }, 'nomatch'],
+    ['an NPI of another provider', { performer: [{ identifier: OWN }] }, 'nomatch'],
+    ['the organization of the provider', { performer: [{ identifier: OWN }], organization: [{ identifier: OTHER }] }, 'match'],
+    ['an inactive attestation', { status: 'inactive' }, 'nomatch'],
+    ['an attestation of the future', { dateTime: '2099-01-01' }, 'nomatch'],
+    ['an attestation whose period ended', { provision: { type: 'permit', period: { end: '2025-01-01' } } }, 'nomatch'],
+    ['an attestation that denies', { provision: { type: 'deny', period: { start: '2026-01-01' } } }, 'nomatch'],
+  ])('judges %s', (_, consent, expected) =>
+    withProvider(async (_server, provider) => {
+      const manifest = await bulkMatch(provider, bulkInput([{ member: ANN, consent: attestation(consent) }]), PROVIDERS)
+      const { match, nomatch = [] } = await membersOf(provider, manifest)
+      expect([match.length, nomatch.length]).toEqual(expected === 'match' ? [1, 0] : [0, 1])
+    }),
+  )
+
+  it('is for providers', () =>
+    withPayer(async (_, payer) => {
+      expect((await payer.post(`/Group/${PROVIDERS}`, bulkInput([{ member: ANN, consent: attestation() }]), ASYNC)).status).toBe(403)
+    }))
+})
 
 describe('a match of many members', () => {
   it('gives the Groups of the members that were found, not found and constrained', () =>

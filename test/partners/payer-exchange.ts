@@ -98,8 +98,20 @@ export const matchInput = ({ family, given, birthDate, card }: Member, consent: 
   ],
 })
 
-/** Returns the input of `$bulk-member-match`. Each member has an id of its own. */
-export const bulkInput = (members: readonly { readonly member: Member; readonly consent?: Tree }[]): Tree => ({
+/** Returns an attestation of the provider that is a partner: elements that replace those of a Consent. */
+export const attestation = (fields: Tree = {}): Tree => ({
+  dateTime: '2026-01-01',
+  performer: [{ identifier: OTHER }],
+  policy: [{ uri: 'http://example.org/attestations' }],
+  provision: { type: 'permit', period: { start: '2026-01-01' } },
+  ...fields,
+})
+
+/** Member of a request. `consent`: elements that replace those of its Consent. */
+export type SentMember = { readonly member: Member; readonly consent?: Tree }
+
+/** Returns the input of a match of many members. Each has an id of its own. */
+export const bulkInput = (members: readonly SentMember[]): Tree => ({
   resourceType: 'Parameters',
   parameter: members.map(({ member, consent }, i) => {
     const { parameter: part } = matchInput(member, consent)

@@ -23,6 +23,7 @@ export const handler = httpHandler<'member-match'>({
   interactions: {
     'member-match': memberMatch({ ...writePorts(), choices: config() }),
     'bulk-member-match': startBulkMatch(bulk, 'payer'),
+    'provider-member-match': startBulkMatch(bulk, 'provider'),
   },
   steps: { ...writingSteps(parts), ...operatingSteps(parts) },
   reading: searchContexts(),

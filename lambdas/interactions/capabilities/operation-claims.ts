@@ -33,6 +33,7 @@ export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[
   export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
   'member-match': [claim(['Patient'], 'member-match', `${DAVINCI_URL}-hrex/OperationDefinition/member-match`)],
   'bulk-member-match': [claim(['Group'], 'bulk-member-match', `${DAVINCI_URL}-pdex/OperationDefinition/BulkMemberMatch`)],
+  'provider-member-match': [claim(['Group'], 'provider-member-match', `${DAVINCI_URL}-pdex/OperationDefinition/ProviderMemberMatch`)],
   'export-for-partner': [claim(['Group'], 'davinci-data-export', `${DAVINCI_URL}-atr/OperationDefinition/davinci-data-export`)],
   docref: [claim(['DocumentReference'], 'docref', `${US_CORE_URL}/OperationDefinition/docref`)],
   'apply-fhirpath': [ofServer('apply-fhirpath')],

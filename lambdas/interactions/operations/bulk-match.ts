@@ -1,6 +1,7 @@
 /**
- * `Group/$bulk-member-match` of another payer: starts a job that finds many members. Its files are those of an export.
- * http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/BulkMemberMatch
+ * `Group/$bulk-member-match` of another payer and `Group/$provider-member-match` of a provider: start a job that finds many members. Its files
+ * are those of an export. http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/BulkMemberMatch,
+ * http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/ProviderMemberMatch
  */
 import { JOB_ROWS, type Job } from '../../export/job/job.ts'
 import { startJob } from '../../export/job/job-sweep.ts'
@@ -8,7 +9,7 @@ import { admitJob } from '../../export/job/running-jobs.ts'
 import { storeRequestParts } from '../../export/match/request-parts.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { bulkInputOf, type SentMember } from '../../partners/bulk/bulk-input.ts'
-import type { MatchRequest } from '../../partners/bulk/match-request.ts'
+import type { MatchRequest, MatchSettings } from '../../partners/bulk/match-request.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { PartnerKind } from '../../ports/rows/clients.ts'
@@ -40,11 +41,10 @@ export const startBulkMatch =
     if (request.preferences['respond-async'] === undefined) throw needsPrefer('A match of many members')
     const limit = choices.maxMatchMembers
     const members = await bulkInputOf(request.resource, { structureIssuesOf, limit, pause: yieldIfDue })
-    const { payer, organizationName, sensitiveLabels } = choices
     const match: MatchRequest = {
       ...{ kind, members: members.length },
       ...(identifiers === undefined ? {} : { identifiers }),
-      settings: { payer, organizationName, sensitiveLabels, longest: choices.payerGroupDays * DAY, reportOptOut: false },
+      settings: settingsOf(choices, kind),
     }
     const job = jobOf(request, match, clock, exports.epoch)
     await begin(exports, job, members)
@@ -54,6 +54,12 @@ export const startBulkMatch =
 const OPERATIONS: Readonly<Record<PartnerKind, string>> = {
   payer: 'Group/$bulk-member-match',
   provider: 'Group/$provider-member-match',
+}
+
+function settingsOf(choices: MatchChoices, kind: PartnerKind): MatchSettings {
+  const { payer, organizationName, sensitiveLabels, reportOptOut, treatment } = choices
+  const days = kind === 'payer' ? choices.payerGroupDays : choices.providerGroupDays
+  return { payer, organizationName, sensitiveLabels, reportOptOut, treatment, longest: days * DAY }
 }
 
 const DAY = 24 * 60 * 60 * 1_000

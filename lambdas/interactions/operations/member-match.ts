@@ -5,6 +5,7 @@
 import type { IdentifierText } from '../../fhir/identifier-text.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
+import type { Treatment } from '../../partners/bulk/match-request.ts'
 import { recipientsOf } from '../../partners/consent/actors.ts'
 import { permissionOf, type SensitiveLabels } from '../../partners/consent/payer-consent.ts'
 import { deniesPayers } from '../../partners/consent/permitted-members.ts'
@@ -31,6 +32,11 @@ export type MatchChoices = {
   readonly maxMatchMembers: number
   /** Maximum days for which a member stays in the Group of another payer. A Consent that ends earlier ends it earlier. */
   readonly payerGroupDays: number
+  /** The same for the Group of a provider. */
+  readonly providerGroupDays: number
+  /** Whether a result names the members who denied or opted out. */
+  readonly reportOptOut: boolean
+  readonly treatment: Treatment
 }
 
 export type MemberMatchPorts = WritePorts & { readonly choices: MatchChoices }
@@ -58,7 +64,7 @@ export const memberMatch =
     // guard: match-needs-consent
     if (asked === undefined) throw consentNotComplied()
     const data = { tenant: request.tenant, reading, index: ports.latest(), heads: ports.heads }
-    const patient = await memberOf(data, input, now)
+    const patient = await memberOf(data, input, now, ports.choices)
     const answer = memberAnswerOf(patient)
     const owner = { partner: request.client, patient: patient.id!, sentPatient: sent.resource, bases: reading }
     const own = storedConsentOf(consent!.resource, owner)
@@ -93,9 +99,15 @@ const permissionContextOf = (
   ...(timeZone === undefined ? {} : { timeZone }),
 })
 
-async function memberOf(data: MemberData, { person }: MemberInput, now: number): Promise<Resource> {
+async function memberOf(
+  data: MemberData,
+  { person }: MemberInput,
+  now: number,
+  { reportOptOut }: Pick<MatchChoices, 'reportOptOut'>,
+): Promise<Resource> {
   const found = await findMember(data, person)
+  if (found.kind !== 'match') throw noMemberMatched()
   // guard: denial-of-member-counts
-  if (found.kind !== 'match' || (await deniesPayers(data, found.patient.id!, now))) throw noMemberMatched()
+  if (await deniesPayers(data, found.patient.id!, now)) throw reportOptOut ? consentNotComplied() : noMemberMatched()
   return found.patient
 }

@@ -1,12 +1,15 @@
 /** Result of a match, as it is stored and as the files of its job contain it. */
 import type { BaseUrls } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
+import type { PartnerKind } from '../../ports/rows/clients.ts'
 import { recipientsOf } from '../consent/actors.ts'
+import { npisOf } from '../consent/attestation.ts'
 import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
 import type { PartyIdentifier } from '../elements.ts'
 import { constrainedGroupOf, matchedGroupOf, notMatchedGroupOf } from '../groups/match-groups.ts'
 import type { SentMember } from './bulk-input.ts'
-import type { MatchContext, MemberOutcome } from './member-outcomes.ts'
+import type { MatchContext } from './match-request.ts'
+import type { MemberOutcome } from './member-outcomes.ts'
 
 /** Job of a match. `id`: id of the job, and of the Group. */
 export type MatchOwner = { readonly id: string; readonly tenant: string; readonly client: string; readonly baseUrl: string }
@@ -23,7 +26,7 @@ export type DecidedMember = { readonly sent: SentMember; readonly outcome: Membe
 /** Returns the Groups. `id`: id of the Group of the members that were found. */
 export function matchGroupsOf(members: readonly DecidedMember[], context: MatchContext, id: string, bases: BaseUrls): MatchGroups {
   const { kind, partner, settings, now } = context
-  const identifier = context.identifiers?.[0] ?? askingOf(members)
+  const identifier = context.identifiers?.[0] ?? askingOf(members, kind)
   const parties = {
     ...{ kind, now, bases, partner: { id: partner, identifier } },
     payer: { name: settings.organizationName, identifier: settings.payer[0]! },
@@ -41,8 +44,11 @@ export function matchGroupsOf(members: readonly DecidedMember[], context: MatchC
 }
 
 /** Returns the organization for which a client of this payer asks: the first that a Consent names. */
-const askingOf = (members: readonly DecidedMember[]): PartyIdentifier =>
-  members.flatMap(({ sent: { consent } }) => recipientsOf(consent))[0] ?? { value: 'unknown' }
+const askingOf = (members: readonly DecidedMember[], kind: PartnerKind): PartyIdentifier =>
+  members.flatMap(({ sent: { consent } }) => (kind === 'payer' ? recipientsOf(consent) : npisOf(consent.performer)))[0] ?? UNKNOWN
+
+/** An identifier needs a value. */
+const UNKNOWN: PartyIdentifier = { value: 'unknown' }
 
 /** Returns the Consents of the members that were found, each once. */
 export function storedConsentsOf(members: readonly DecidedMember[], partner: string, bases: BaseUrls): readonly Resource[] {

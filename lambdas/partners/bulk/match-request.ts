@@ -3,6 +3,8 @@ import type { PartnerKind } from '../../ports/rows/clients.ts'
 import type { SensitiveLabels } from '../consent/payer-consent.ts'
 import type { PartyIdentifier } from '../elements.ts'
 
+export type Treatment = 'attested' | 'listed'
+
 /** Settings that a match obeys from its kick-off to its end. */
 export type MatchSettings = {
   /** Identifiers of the payer that runs the server. */
@@ -13,6 +15,8 @@ export type MatchSettings = {
   readonly longest: number
   /** Whether the result names the members who denied or opted out. */
   readonly reportOptOut: boolean
+  /** `attested`: the attestation of a provider is enough. `listed`: a Group of the payer must also say that the provider treats the member. */
+  readonly treatment: Treatment
 }
 
 export type MatchRequest = {
@@ -22,4 +26,12 @@ export type MatchRequest = {
   readonly identifiers?: readonly PartyIdentifier[]
   readonly members: number
   readonly settings: MatchSettings
+}
+
+/** Match that is under way. */
+export type MatchContext = MatchRequest & {
+  /** Id of the client that asked. */
+  readonly partner: string
+  /** Instant of the kick-off, in milliseconds since 1970. */
+  readonly now: number
 }

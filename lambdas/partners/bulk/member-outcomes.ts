@@ -1,7 +1,6 @@
 /** Decides for each member of a request whether it is a match. */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { permissionOf } from '../consent/payer-consent.ts'
 import { findDeniers } from '../consent/permitted-members.ts'
 import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
 import { findMembers } from '../match/find-member.ts'
@@ -9,7 +8,8 @@ import type { SentPerson } from '../match/match-rules.ts'
 import { sentPersonOf } from '../match/member-input.ts'
 import { type MemberData, readCurrent } from '../member-data.ts'
 import type { SentMember } from './bulk-input.ts'
-import type { MatchRequest } from './match-request.ts'
+import type { MatchContext } from './match-request.ts'
+import { type SentPermissions, sentPermissions } from './sent-permissions.ts'
 
 /** Outcome of a member. `patient`: id of the own Patient. `until`: end of the permission, in milliseconds since 1970. */
 export type MemberOutcome =
@@ -20,31 +20,27 @@ export type MemberOutcome =
 const NO_MATCH: MemberOutcome = { kind: 'nomatch' }
 const CONSTRAINED: MemberOutcome = { kind: 'consentconstraint' }
 
-export type MatchContext = MatchRequest & {
-  /** Id of the client that asked. */
-  readonly partner: string
-  /** Instant of the kick-off, in milliseconds since 1970. */
-  readonly now: number
-}
-
 /** Member whose Consent permits a disclosure and whose elements can be compared. */
 type ComparedMember = { readonly index: number; readonly member: SentMember; readonly person: SentPerson; readonly until: number }
 
-/** Returns the outcomes in the order of the members. The Consent is judged first, so that a bad one reveals nothing about members. */
+/**
+ * Returns the outcomes in the order of the members. The Consent is judged first, so that a bad one reveals nothing about members. A bad
+ * attestation of a provider has the same outcome as a stranger.
+ */
 export async function outcomesOf(
   data: MemberData,
   members: readonly SentMember[],
   context: MatchContext,
 ): Promise<readonly MemberOutcome[]> {
   const outcomes = members.map((): MemberOutcome => NO_MATCH)
+  const consents = members.flatMap(({ consent, consentIssues }) => (consentIssues === undefined ? [consent] : []))
+  const permissions = await sentPermissions(data, consents, context)
   const compared: ComparedMember[] = []
   for (const [index, member] of members.entries()) {
-    const until = permittedUntil(data, member, context)
-    if (until === undefined) outcomes[index] = CONSTRAINED
-    else {
-      const person = personOf(member)
-      if (person !== undefined) compared.push({ index, member, person, until })
-    }
+    const until = member.consentIssues === undefined ? permissions.permittedUntil(member.consent) : undefined
+    const person = personOf(member)
+    if (until === undefined) outcomes[index] = context.kind === 'payer' ? CONSTRAINED : NO_MATCH
+    else if (person !== undefined) compared.push({ index, member, person, until })
   }
   const found = await findMembers(
     data,
@@ -54,18 +50,19 @@ export async function outcomesOf(
     const match = found[i]!
     return match.kind === 'match' ? [{ ...each, patient: match.patient.id! }] : []
   })
-  for (const [index, outcome] of await permittedOutcomes(data, matched, context)) outcomes[index] = outcome
+  for (const [index, outcome] of await permittedOutcomes(data, matched, context, permissions)) outcomes[index] = outcome
   return outcomes
 }
 
 /** Member that was found. `patient`: id of the own Patient. */
 type MatchedMember = ComparedMember & { readonly patient: string }
 
-/** Returns a match for each member that neither denied nor ended the Consent that an earlier match stored, by position. */
+/** Returns the outcomes of members that were found, by position. A match needs that the member neither denied nor ended a stored Consent. */
 async function permittedOutcomes(
   data: MemberData,
   matched: readonly MatchedMember[],
   context: MatchContext,
+  { permittedUntil, isTreated }: SentPermissions,
 ): Promise<ReadonlyMap<number, MemberOutcome>> {
   const { partner, settings, now } = context
   const deniers = await findDeniers(data, context, [...new Set(matched.map(({ patient }) => patient))], now)
@@ -73,25 +70,17 @@ async function permittedOutcomes(
     storedConsentIdOf(storedConsentOf(member.consent, { partner, patient, sentPatient: member.patient, bases: data.reading })),
   )
   const stored = await readCurrent(data, 'Consent', ids)
-  const outcomeOf = ({ patient, until }: MatchedMember, consent: Resource | undefined): MemberOutcome => {
+  const outcomeOf = ({ member, patient, until }: MatchedMember, consent: Resource | undefined): MemberOutcome => {
+    // guard: treatment-is-listed
+    if (!isTreated(member.consent, patient)) return NO_MATCH
     // guard: denial-of-member-counts-in-bulk
     if (deniers.has(patient)) return settings.reportOptOut ? CONSTRAINED : NO_MATCH
-    const left = consent === undefined ? until : permissionOf(consent, permissionContextOf(data, context))
+    const left = consent === undefined ? until : permittedUntil(consent)
     // guard: revoked-consent-permits-nothing-in-bulk
     if (left === undefined) return NO_MATCH
     return { kind: 'match', patient, until: Math.min(until, left) }
   }
   return new Map(matched.map((each, i) => [each.index, outcomeOf(each, stored[i])]))
-}
-
-function permittedUntil(data: MemberData, { consent, consentIssues }: SentMember, context: MatchContext): number | undefined {
-  return consentIssues === undefined ? permissionOf(consent, permissionContextOf(data, context)) : undefined
-}
-
-function permissionContextOf({ reading: { timeZone } }: MemberData, { settings, identifiers, now }: MatchContext) {
-  const { payer, sensitiveLabels, longest } = settings
-  const recipient = identifiers === undefined ? {} : { recipient: identifiers }
-  return { now, payer, sensitiveLabels, longest, ...recipient, ...(timeZone === undefined ? {} : { timeZone }) }
 }
 
 /** Returns the person to find, or undefined if an element is missing that the match compares. */

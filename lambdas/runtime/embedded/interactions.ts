@@ -48,6 +48,7 @@ export function interactionsOf(
     docref: docref(ports),
     'member-match': memberMatch(ports),
     'bulk-member-match': startBulkMatch(ports, 'payer'),
+    'provider-member-match': startBulkMatch(ports, 'provider'),
     export: startExport(ports),
     'export-for-partner': startPartnerExport(ports),
     'export-list': listExports(ports),

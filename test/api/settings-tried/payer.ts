@@ -1,6 +1,20 @@
 /** Settings of matches of members. */
 import { expect } from '@jest/globals'
-import { ANN, BERT, bulkInput, match, membersBundle, onlyGroup, PAYER_SETTINGS, partnerOf } from '../../partners/payer-exchange.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import {
+  ANN,
+  attestation,
+  BERT,
+  bulkInput,
+  match,
+  matchInput,
+  membersBundle,
+  OTHER,
+  onlyGroup,
+  PAYER_SETTINGS,
+  partnerOf,
+} from '../../partners/payer-exchange.ts'
+import type { Tree } from '../server.ts'
 import { type SettingTrial, withSettings } from './setting-server.ts'
 
 /** Status of a match of a member who consented. */
@@ -40,7 +54,7 @@ export const memberTrials: readonly SettingTrial[] = [
 ]
 
 /** Days for which a member stays in the Group of a payer. */
-const groupDaysTrial = (value: string): Promise<void> =>
+const payerDaysTrial = (value: string): Promise<void> =>
   withSettings({ ...PAYER_SETTINGS, FHIR_PAYER_GROUP_DAYS: value }, async (server) => {
     expect((await server.post('/', membersBundle())).status).toBe(200)
     const partner = await partnerOf(server)
@@ -51,6 +65,79 @@ const groupDaysTrial = (value: string): Promise<void> =>
   })
 
 export const payerDaysTrials: readonly SettingTrial[] = [
-  ['1', 'a member stays in the Group for a day', groupDaysTrial],
-  ['366', 'a member stays in the Group for 366 days', groupDaysTrial],
+  ['1', 'a member stays in the Group for a day', payerDaysTrial],
+  ['366', 'a member stays in the Group for 366 days', payerDaysTrial],
+]
+
+/** Matches a member whom a provider treats, and returns the Group of those that were found. */
+async function providerGroup(settings: Readonly<Record<string, string>>, stored: readonly Tree[] = []): Promise<Tree> {
+  let group: Tree = {}
+  await withSettings({ ...PAYER_SETTINGS, ...settings }, async (server) => {
+    expect((await server.post('/', membersBundle())).status).toBe(200)
+    for (const resource of stored) expect((await server.put(`/${resource.resourceType}/${resource.id}`, resource)).status).toBe(201)
+    const provider = await partnerOf(server, 'provider')
+    const headers = { accept: 'application/fhir+json', prefer: 'respond-async' }
+    const body = bulkInput([{ member: ANN, consent: attestation() }])
+    const begun = await provider.post('/Group/$provider-member-match', body, headers)
+    const job = begun.headers.get('content-location')!
+    await eventually(() => provider.get(job), { until: ({ status }) => status !== 202, every: 20 })
+    group = await onlyGroup(provider)
+  })
+  return group
+}
+
+async function providerDaysTrial(value: string): Promise<void> {
+  const { member, meta } = await providerGroup({ FHIR_PROVIDER_GROUP_DAYS: value })
+  expect(Math.round((Date.parse(member[0].period.end) - Date.parse(meta.lastUpdated)) / 86_400_000)).toBe(Number(value))
+}
+
+export const providerDaysTrials: readonly SettingTrial[] = [
+  ['1', 'a member stays in the Group of a provider for a day', providerDaysTrial],
+  ['30', 'a member stays in the Group of a provider for 30 days', providerDaysTrial],
+]
+
+const PDEX = 'http://hl7.org/fhir/us/davinci-pdex'
+/** A practitioner of the directory, and the Group by which the payer lists that the practitioner treats the member. */
+const TREATMENT: readonly Tree[] = [
+  { resourceType: 'Practitioner', id: 'doctor', active: true, identifier: [OTHER] },
+  { resourceType: 'PractitionerRole', id: 'role', active: true, practitioner: { reference: 'Practitioner/doctor' } },
+  {
+    ...{ resourceType: 'Group', id: 'treated', active: true, type: 'practitioner', actual: true },
+    meta: { profile: [`${PDEX}/StructureDefinition/pdex-treatment-relationship`] },
+    characteristic: [{ code: { text: 'member' }, valueReference: { reference: 'Patient/ann' }, exclude: false }],
+    member: [{ entity: { reference: 'Practitioner/doctor' } }],
+  },
+]
+
+const treatmentTrial =
+  (listed: boolean, members: number) =>
+  async (value: string): Promise<void> =>
+    expect((await providerGroup({ FHIR_TREATMENT: value }, listed ? TREATMENT : [])).quantity).toBe(members)
+
+export const treatmentTrials: readonly SettingTrial[] = [
+  ['attested', 'an attestation is enough', treatmentTrial(false, 1)],
+  ['listed', 'an attestation is not enough', treatmentTrial(false, 0)],
+  ['listed', 'a Group of the payer lists the member', treatmentTrial(true, 1)],
+]
+
+/** Answer to a match of a member who denied. */
+const optOutTrial =
+  (code: string) =>
+  (value: string): Promise<void> =>
+    withSettings({ ...PAYER_SETTINGS, FHIR_REPORT_OPT_OUT: value }, async (server) => {
+      expect((await server.post('/', membersBundle())).status).toBe(200)
+      const denial = {
+        ...matchInput(ANN).parameter[2].resource,
+        id: 'denial',
+        patient: { reference: 'Patient/ann' },
+        provision: { type: 'deny' },
+      }
+      expect((await server.put('/Consent/denial', denial)).status).toBe(201)
+      const { status, body } = await match(await partnerOf(server), ANN)
+      expect([status, body.issue[0].code]).toEqual([422, code])
+    })
+
+export const optOutTrials: readonly SettingTrial[] = [
+  ['off', 'a member who denied is answered like a stranger', optOutTrial('not-found')],
+  ['on', 'a member who denied is constrained', optOutTrial('business-rule')],
 ]
