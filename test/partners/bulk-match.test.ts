@@ -67,7 +67,7 @@ describe('a match of the members that a provider treats', () => {
   const withProvider = (proof: (server: SettingsServer, provider: TestClient) => Promise<void>, more = {}): Promise<void> =>
     withPayer(async (server) => proof(server, await partnerOf(server, 'provider')), more)
 
-  it('finds the members of its attestations, without those who opted out', () =>
+  it('finds the members that its attestations name, and no member with an opt-out', () =>
     withProvider(async (server, provider) => {
       expect((await server.put('/Consent/opt-out-bert', optOutOf('bert'))).status).toBe(201)
       const members = [ANN, BERT, { ...BERT, given: 'Bob' }].map((member) => ({ member, consent: attestation() }))

@@ -73,7 +73,7 @@ const npisOf = ({ identifier }: Resource): readonly string[] =>
 /** Returns the matches, or none if they are more than are read. */
 async function findAll(data: MemberData, type: string, pairs: ParameterPairs): Promise<readonly Resource[]> {
   const { resources, more } = await findCurrent(data, type, pairs, MAX_FOUND)
-  // guard: unread-directory-knows-nobody
+  // guard: unread-directory-finds-none
   return more ? [] : resources
 }
 

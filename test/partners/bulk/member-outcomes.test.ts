@@ -38,7 +38,7 @@ const denialOf = (patient: string, category?: Tree): Tree => ({
 })
 
 describe('the outcome of a member', () => {
-  it('concerns nobody else if the Consent is bad', async () => {
+  it('stays the same if the Consent of another member is bad', async () => {
     const members = [
       { member: ANN, consent: { status: 'rejected' } },
       { member: BERT },
@@ -52,7 +52,7 @@ describe('the outcome of a member', () => {
     ['payers with reports', 'payer', true, 'consentconstraint'],
     ['providers by default', 'provider', false, 'nomatch'],
     ['providers with reports', 'provider', true, 'consentconstraint'],
-  ])('of a member who denied is that of the settings, for %s', async (_, kind, reportOptOut, expected) => {
+  ])('follows the settings after a denial, for %s', async (_, kind, reportOptOut, expected) => {
     const members = [ANN, BERT].map((member) => ({ member, ...(kind === 'provider' ? { consent: attestation() } : {}) }))
     expect(await outcomes(contextOf(kind, { reportOptOut }), members, [denialOf('bert')])).toEqual(['match ann', expected])
   })
@@ -68,7 +68,7 @@ describe('the outcome of a member', () => {
     expect(await outcomes(contextOf('payer'), [{ member: ANN }], [{ ...stored, status: 'inactive' }])).toEqual(['nomatch'])
   })
 
-  it('of a provider in the directory is a match if its role is active', async () => {
+  it('is a match for a provider in the directory if its role is active', async () => {
     const doctor = { resourceType: 'Practitioner', id: 'doctor', active: true, identifier: [OWN] }
     const role = { resourceType: 'PractitionerRole', id: 'role', active: true, practitioner: { reference: 'Practitioner/doctor' } }
     const members = [{ member: ANN, consent: attestation({ performer: [{ identifier: OWN }] }) }]
@@ -77,7 +77,7 @@ describe('the outcome of a member', () => {
       expect(await outcomes(contextOf('provider'), members, stored)).toEqual(['nomatch'])
   })
 
-  it('of a client of the payer needs no certain organization', async () => {
+  it('is a match for a client of the payer whatever provider it names', async () => {
     const { identifiers: _, ...context } = contextOf('provider')
     expect(await outcomes(context, [{ member: ANN, consent: attestation({ performer: [{ identifier: OWN }] }) }])).toEqual(['match ann'])
   })
