@@ -1,9 +1,10 @@
 /** Another payer matches a member who consented, and exports her record, on the deployed functions. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { clientOf, type TestClient } from '../api/server.ts'
+import { clientOf, type TestClient, type Tree } from '../api/server.ts'
 import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
 import {
   ANN,
+  bulkInput,
   EXPORT_TYPE,
   expectRecordWithoutAmounts,
   match,
@@ -51,6 +52,19 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     await runExportWorkflow(aws, machine, host, { job: jobIdOf(job), attempt: 1 })
     const { manifest } = await pollManifest(partner, job)
     expectRecordWithoutAmounts(await linesOf(manifest.output))
+  })
+
+  it('matches many members in one job, with the Group of those that were found', async () => {
+    const headers = { accept: 'application/fhir+json', prefer: 'respond-async' }
+    const body = bulkInput([{ member: ANN }, { member: { ...ANN, given: 'Anna' } }])
+    const begun = await partner.post('/Group/$bulk-member-match', body, headers)
+    const job = begun.headers.get('content-location')!
+    expect([begun.status, begun.text]).toEqual([202, ''])
+    await runExportWorkflow(aws, machine, host, { job: jobIdOf(job), attempt: 1 })
+    const { manifest } = await pollManifest(partner, job)
+    const groups = await linesOf(manifest.output.filter(({ type }: Tree) => type === 'Group'))
+    expect(groups.map(({ member }) => member.map(({ entity }: Tree) => entity.reference))).toEqual([['Patient/ann'], ['#p1']])
+    expect((await partner.get(`/Group/${groups[0]!.id}`)).body.quantity).toBe(1)
   })
 
   it('finds no stranger, and reads no member', async () => {
