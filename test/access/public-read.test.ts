@@ -1,4 +1,6 @@
 /** Requests without a token for a directory that the setting publicRead opens. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { checkPublicRead } from '../../lambdas/runtime/public-read.ts'
@@ -72,6 +74,44 @@ describe('a request without a token', () => {
     expect(read).toEqual({ ...common, interaction: 'read', type: 'Location', status: 200 })
     expect(search).toEqual({ ...common, interaction: 'search-type', type: 'Location', status: 200 })
   })
+})
+
+describe('a search without a token', () => {
+  const search = (parameters: string) => get(`/Location?${parameters}`)
+  const codeOf = async (parameters: string) => {
+    const { status, body } = await search(parameters)
+    return [status, body.issue?.[0].code]
+  }
+
+  it('has at most 100 entries on a page', async () => {
+    const { body } = await search('_count=1000&_page=0')
+    expect(body.link[0].url).toMatch(/_count=100&_page=0$/)
+  })
+
+  it('has at most 20 criteria and two sort keys', async () => {
+    const names = (count: number) => Array.from({ length: count }, () => 'name=North').join('&')
+    expect(await codeOf(names(20))).toEqual([200, undefined])
+    expect(await codeOf(names(21))).toEqual([400, 'too-costly'])
+    expect(await codeOf('_sort=name,_id')).toEqual([200, undefined])
+    expect(await codeOf('_sort=name,_id,_lastUpdated')).toEqual([400, 'too-costly'])
+  })
+
+  it.each(['_group=name', '_total=accurate', `name=${'a'.repeat(4_000)}`])('is 400 with %s', async (parameters) =>
+    expect(await codeOf(parameters)).toEqual([400, 'too-costly']),
+  )
+
+  it('shows the parameters of a form in its links, and stores nothing', async () => {
+    const form = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: '_count=1' }
+    const page = (await (await directory.anybody.raw('/Location/_search', form)).json()) as Tree
+    const next = page.link.find(({ relation }: Tree) => relation === 'next').url
+    expect(next).toContain('_count=1&_cursor=')
+    expect(existsSync(join(directory.folder, 'blobs', 'objects', 'queries'))).toBe(false)
+    const path = next.slice(next.indexOf('/Location'))
+    expect(idsOf((await get(path)).body)).toEqual(['b'])
+    expect((await directory.administrator.get(path)).status).toBe(400)
+  })
+
+  it('counts matches without _total=accurate', async () => expect((await search('_summary=count')).body.total).toBe(2))
 })
 
 describe('the start of a server with public read', () => {

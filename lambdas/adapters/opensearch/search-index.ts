@@ -2,7 +2,7 @@
 import type { Client } from '@opensearch-project/opensearch'
 import { MachineFault, notApplied } from '../../ports/faults.ts'
 import type { IndexHeartbeats } from '../../ports/search/heartbeat.ts'
-import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
+import type { Freshness, GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import { type IndexRegister, identityOf, isServing, type ServingIndices, servingIdentitiesOf } from '../../ports/search/serving-indices.ts'
 import { Aliases, identityIn } from './aliases.ts'
@@ -181,24 +181,24 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   async find(plan: Plan): Promise<HitPage> {
-    const searching = this.#begin()
+    const searching = this.#begin(plan)
     return findPage(searching, plan, await this.#queryOf(searching, plan), this.#source)
   }
 
   async explain(plan: Plan): Promise<readonly string[]> {
     return [
       `POST /${(await this.#namesOf(plan.types)).join(',')}/_search`,
-      JSON.stringify(requestOf(plan, await this.#queryOf(this.#begin(), plan))),
+      JSON.stringify(requestOf(plan, await this.#queryOf(this.#begin(plan), plan))),
     ]
   }
 
-  async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
-    const searching = this.#begin()
+  async distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]> {
+    const searching = this.#begin(matching)
     return readDistinctKeys(searching, matching.types, await this.#queryOf(searching, matching), `keys.${field}`, limit)
   }
 
   async groups(plan: GroupPlan): Promise<GroupPage> {
-    const searching = this.#begin()
+    const searching = this.#begin(plan)
     return findGroups(searching, plan, await this.#queryOf(searching, plan), this.#source)
   }
 
@@ -286,8 +286,8 @@ export class OpenSearchIndex implements SearchIndex {
     return names.length === 0 ? [this.#aliases.nothing] : names
   }
 
-  #begin(): SearchSession {
-    return new SearchSession(this.#cluster, (types) => this.#namesOf(types), this.#budget)
+  #begin({ budget = this.#budget }: Freshness): SearchSession {
+    return new SearchSession(this.#cluster, (types) => this.#namesOf(types), Math.min(budget, this.#budget))
   }
 
   async #queryOf(searching: SearchSession, matching: Matching): Promise<Query> {

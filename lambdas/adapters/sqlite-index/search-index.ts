@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { runToEnd } from '../../ports/execution/generator-driver.ts'
-import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
+import type { Freshness, GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import { IndexNumbers } from './index-numbers.ts'
 import { Intervals } from './intervals/intervals.ts'
@@ -158,11 +158,11 @@ export class SqliteSearchIndex implements SearchIndex {
     return this.#reader.find(plan)
   }
 
-  async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
+  async distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]> {
     return this.distinctNow(matching, field, limit)
   }
 
-  distinctNow(matching: Matching, field: string, limit: number): readonly string[] {
+  distinctNow(matching: Matching & Freshness, field: string, limit: number): readonly string[] {
     return this.#reader.distinct(matching, field, limit)
   }
 

@@ -15,6 +15,7 @@ import { checkIncludes } from '../searching/included-resources.ts'
 import { matchEntry, outcomeEntry, type PagePorts, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-request.ts'
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
+import { publicIndex } from '../searching/public-search.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 
 /** Creates the search interaction. `letters`: scope letters; searches find a resource only if the access allows it for each of them. */
@@ -23,7 +24,8 @@ export const search =
   async (request) => {
     const outdated = outdatedWarningIndex(all.index)
     const eventual = request.preferences.consistency === 'eventual' ? eventualIndex(outdated.index) : undefined
-    const ports = { ...all, index: eventual?.index ?? outdated.index }
+    const index = eventual?.index ?? outdated.index
+    const ports = { ...all, index: request.isPublic ? publicIndex(index, () => performance.now()) : index }
     const page = await parsePageRequest(ports, request)
     const asked = page.search
     const searcher = searchAccessOf(request, letters)

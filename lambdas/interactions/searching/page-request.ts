@@ -17,6 +17,7 @@ import type { FhirRequest } from '../interaction.ts'
 import { checkCursor, openCursor, type PagedRequest, sealCursor } from './cursor.ts'
 import type { NextPage, PagePorts } from './page-entries.ts'
 import { toQueryText } from './page-limits.ts'
+import { limitPublicParameters, limitPublicSearch } from './public-search.ts'
 import { readStoredQuery, storeQuery } from './stored-query.ts'
 
 /**
@@ -51,13 +52,13 @@ export async function parsePageRequest(ports: PagePorts, request: FhirRequest): 
   checkSingleValued(request.parameters, SINGLE_VALUE_PARAMETERS)
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
-  if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
+  if (text === undefined) return askedOf(ports, request, given, { isHidden: hidesParameters(request) })
   const cursor = openCursor<Carried>(ports.seal, ports.clock, text, request)
   const { after, query } = await wholeOf(ports, request, cursor.position)
   const kept = query === undefined ? [] : await stillKept(ports, request, query)
   const isSaidAgain = (name: string): boolean => SINGLE_VALUE_PARAMETERS.has(name) && given.some(([other]) => other === name)
   const asked = askedOf(ports, request, [...kept.filter(([name]) => !isSaidAgain(name)), ...given], {
-    isHidden: request.posted || query !== undefined,
+    isHidden: hidesParameters(request) || query !== undefined,
     ...(after === undefined ? {} : { after }),
     ...(query === undefined || given.some(([name]) => !isOffsetParameter(name)) ? {} : { query }),
   })
@@ -66,6 +67,9 @@ export async function parsePageRequest(ports: PagePorts, request: FhirRequest): 
     throw fhirError(400, 'invalid', 'A cursor goes on where its page ended: it takes no offset beside it')
   return asked
 }
+
+/** Whether links must not show the parameters of the body. Those of public read are shown, so that nothing of them is stored. */
+const hidesParameters = ({ posted, isPublic }: FhirRequest): boolean => posted && isPublic !== true
 
 const wholeOf = async (ports: PagePorts, request: FhirRequest, carried: Carried): Promise<Cursor> =>
   'whole' in carried ? stillKept<Cursor>(ports, request, carried.whole) : carried
@@ -87,14 +91,20 @@ function askedOf(
   const { pagination, ...preferences } = request.preferences
   const preferred = more.after === undefined && pagination !== undefined ? { pagination } : {}
   const reading = searchContextUnder(request.access.view, request.reading)
-  const search = parseSearch(request.type, pairs, { ...preferences, ...preferred, now: clock.now(), ...reading })
+  const options = { ...preferences, ...preferred, now: clock.now(), ...reading }
+  const search = request.isPublic
+    ? limitPublicSearch(parseSearch(request.type, limitPublicParameters(pairs), options))
+    : parseSearch(request.type, pairs, options)
   const { criteria, order, group } = search
+  const isLong = toQueryText(search.used).length > LONGEST_QUERY
+  if (isLong && request.isPublic)
+    throw fhirError(400, 'too-costly', `The parameters of a search without a token have at most ${LONGEST_QUERY} characters`)
   const filters = criteria.map((pair) => JSON.stringify(pair)).sort()
   return {
     search,
     paged: { caller: request, path: pathOf(request), of: [filters, order, group?.field, group?.order] },
     ...more,
-    isHidden: more.isHidden || toQueryText(search.used).length > LONGEST_QUERY,
+    isHidden: more.isHidden || isLong,
   }
 }
 

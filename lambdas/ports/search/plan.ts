@@ -98,8 +98,11 @@ export const rulesOf = ({ types, access }: Pick<Matching, 'types' | 'access'>): 
 export const ruleOf = (access: AccessRules, type: string): Predicate =>
   access === 'everything' ? ALWAYS_TRUE : (access[type] ?? ALWAYS_FALSE)
 
-/** `eventual`: the index answers from its current state, without waiting until it has caught up with the store. */
-export type Freshness = { readonly eventual?: true }
+/**
+ * `eventual`: the index answers from its current state, without waiting until it has caught up with the store. `budget`: milliseconds that the
+ * lookup may take, if the index allows more. Above it the index throws the fault `too-costly`.
+ */
+export type Freshness = { readonly eventual?: true; readonly budget?: number }
 
 export type Plan = Matching &
   Freshness & {

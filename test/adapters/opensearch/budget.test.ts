@@ -108,3 +108,9 @@ it('One budget covers all requests of a search', async () => {
   await expect(index.find({ ...PLAN, limit: 40_000 })).rejects.toThrow(fault('too-costly'))
   expect(attempts.map(({ left }) => left)).toEqual([BUDGET, 4_000])
 })
+
+it('A search takes no longer than the budget of its plan, nor than that of the index', async () => {
+  answers = () => ({ takes: 1 })
+  for (const budget of [2_000, 2 * BUDGET]) await index.find({ ...PLAN, budget })
+  expect(attempts.map(({ left }) => left)).toEqual([2_000, BUDGET])
+})

@@ -78,8 +78,11 @@ it('The SQLite index returns the current keys of matches after each write, commi
   index.close()
 })
 
-it('A search of the SQLite index ends with its budget; the next one is answered', async () => {
-  const index = new SqliteSearchIndex(':memory:', { budget: 20 })
+it.each([
+  ['its budget', { budget: 20 }, {}],
+  ['that of its plan', { budget: 3_600_000 }, { budget: 20 }],
+])('A search of the SQLite index ends with %s; the next one is answered', async (_, options, planned) => {
+  const index = new SqliteSearchIndex(':memory:', options)
   await index.apply(Array.from({ length: 5_000 }, (_, i) => document({ id: `${i}`, keys: { b: [`${'y'.repeat(50)}${i}`] } })))
   const contains: Predicate = {
     kind: 'some',
@@ -94,7 +97,7 @@ it('A search of the SQLite index ends with its budget; the next one is answered'
     limit: 10,
     total: 'estimate',
   }
-  await expect(index.find(plan)).rejects.toThrow(fault('too-costly'))
+  await expect(index.find({ ...plan, ...planned })).rejects.toThrow(fault('too-costly'))
   await expect(index.find({ ...plan, where: and(contains, { kind: 'key', field: 'b', oneOf: ['none'] }) })).resolves.toMatchObject({
     hits: [],
   })

@@ -9,10 +9,10 @@ import { MachineFault } from '../../../ports/faults.ts'
 export const BUDGET_CONDITION = { text: 'within_budget()', values: [] } as const
 
 /**
- * `begin`: starts the clock for a search. `tick`: must be called for every row or block that a search reads. It throws the fault
+ * `begin`: starts the clock for a search; `most`: its milliseconds, if fewer than those of the connection. `tick`: must be called for every row or block that a search reads. It throws the fault
  * `too-costly` after the search used up its budget, and SearchPreempted if the search must yield.
  */
-export type SearchBudget = { readonly begin: () => void; readonly tick: () => void }
+export type SearchBudget = { readonly begin: (most?: number) => void; readonly tick: () => void }
 
 /** Thrown by a search that must yield because other searches wait. The caller must start it again after them. */
 export class SearchPreempted extends Error {}
@@ -30,10 +30,11 @@ const ROWS_A_LOOK = 256
 export function searchBudgetOf(db: DatabaseSync, milliseconds: number, givesWay: YieldCheck = () => false): SearchBudget {
   let began = Number.POSITIVE_INFINITY
   let rows = 0
+  let allowed = milliseconds
   const tick = (): void => {
     if (++rows % ROWS_A_LOOK !== 0) return
     const ran = performance.now() - began
-    if (ran > milliseconds) throw new MachineFault('too-costly', 'the search used up its budget')
+    if (ran > allowed) throw new MachineFault('too-costly', 'the search used up its budget')
     if (givesWay(ran)) throw new SearchPreempted()
   }
   db.function('within_budget', () => {
@@ -42,7 +43,8 @@ export function searchBudgetOf(db: DatabaseSync, milliseconds: number, givesWay:
   })
   return {
     tick,
-    begin() {
+    begin(most = milliseconds) {
+      allowed = Math.min(milliseconds, most)
       began = performance.now()
     },
   }

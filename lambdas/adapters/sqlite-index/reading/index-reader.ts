@@ -1,6 +1,6 @@
 /** Executes plans on one index: finds the documents that match, then reads the hits of the page. */
 import type { DatabaseSync } from 'node:sqlite'
-import { comparePositions, type Matching, type Plan, predicateOf, type SortKey } from '../../../ports/search/plan.ts'
+import { comparePositions, type Freshness, type Matching, type Plan, predicateOf, type SortKey } from '../../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../../ports/search/search-index.ts'
 import type { IndexNumbers } from '../index-numbers.ts'
 import type { Intervals } from '../intervals/intervals.ts'
@@ -95,7 +95,7 @@ export class IndexReader {
   }
 
   /** Returns different keys of a field among the matches, at most `limit`. Throws `too-costly` or SearchPreempted as `find` does. */
-  distinct(matching: Matching, field: string, limit: number): readonly string[] {
+  distinct(matching: Matching & Freshness, field: string, limit: number): readonly string[] {
     const keys = new Set<string>()
     for (const each of this.found(matching))
       for (const key of this.#keysAmong(each, field)) {
@@ -125,8 +125,8 @@ export class IndexReader {
   }
 
   /** Starts a search: returns its matches by kind, sorted by type. Throws `too-costly` or SearchPreempted as `find` does. */
-  found(matching: Matching): readonly KindMatches[] {
-    this.#parts.budget.begin()
+  found(matching: Matching & Freshness): readonly KindMatches[] {
+    this.#parts.budget.begin(matching.budget)
     return this.#latest.of(matching, () =>
       this.#kindsOf(matching).flatMap((kind) => {
         const sources = this.#sourcesOf(kind)

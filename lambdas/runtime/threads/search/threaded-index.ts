@@ -153,7 +153,8 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
         this.#take(number)?.reject(this.#isReached(from) ? new MachineFault('too-costly', 'not answered in time') : this.#behind(from))
         this.#post({ kind: 'forget', number })
       }
-      const timer = setTimeout(late, 2 * this.#options.budget)
+      const [{ budget = this.#options.budget }] = question.of
+      const timer = setTimeout(late, 2 * Math.min(budget, this.#options.budget))
       this.#waiting.set(number, { question, ...from, resolve, reject, timer })
       this.#post({ kind: 'ask', number, question, ...from })
     })
