@@ -7,9 +7,7 @@ import type { CustomParameter, Definitions } from './custom-definitions.ts'
 type Definition = readonly CustomParameter[]
 
 /** Context of a tenant. `own`, `packaged`: the definitions from which it was built. */
-type Cached = { readonly own: Definition; readonly packaged: Definition; readonly context: SearchContext }
-
-const NONE: Definition = []
+type Cached = { readonly own: Definition; readonly packaged: Definition | undefined; readonly context: SearchContext }
 
 /**
  * Builds the search context of each tenant. For `searches` it has the active parameters, for `documents` also those being built. A tenant's
@@ -33,13 +31,13 @@ export class TenantSearchContexts {
     this.#isUsed = of === 'documents' ? () => true : ({ state }) => state === 'active'
   }
 
-  /** Returns the search context of a tenant. Tenants without definitions share the context with the parameters of packages. */
+  /** Returns the search context of a tenant. Tenants without definitions share the one with the parameters of packages. */
   of({ definitions: all }: Pick<Definitions, 'definitions'>, tenant: string): SearchContext {
     const byTenant = this.#byTenant(all)
-    const packaged = byTenant.get(ALL_TENANTS) ?? NONE
-    const own = tenant === ALL_TENANTS ? NONE : (byTenant.get(tenant) ?? NONE)
-    if (own.length + packaged.length === 0) return this.#plain
-    const name = own.length === 0 ? ALL_TENANTS : tenant
+    const name = byTenant.has(tenant) ? tenant : ALL_TENANTS
+    const own = byTenant.get(name)
+    if (own === undefined) return this.#plain
+    const packaged = byTenant.get(ALL_TENANTS)
     const before = this.#cached.get(name)
     if (before?.own === own && before.packaged === packaged) return before.context
     const context = this.#contextOf(before?.context, inOrder(own, packaged))
@@ -69,13 +67,11 @@ export class TenantSearchContexts {
  * Orders definitions by precedence: the tenant's own, those of packages, and own ones that the tenant wrote while a package defined the
  * code. A package's definition with the meaning of an own one adds nothing.
  */
-function inOrder(own: Definition, packaged: Definition): Definition {
-  if (own.length === 0 || packaged.length === 0) return own.length === 0 ? packaged : own
+function inOrder(own: Definition, packaged: Definition = []): Definition {
   const known = new Set(own.map(({ mapping }) => meaningOf(mapping)))
   const others = packaged.filter(({ mapping }) => !known.has(meaningOf(mapping)))
-  const sinceOf = new Map(others.map(({ mapping: { base, code }, since }) => [`${base} ${code}`, since]))
-  const isAfter = ({ mapping: { base, code }, under }: CustomParameter): boolean =>
-    under !== undefined && sinceOf.get(`${base} ${code}`) === under
+  const isAfter = ({ mapping, under }: CustomParameter): boolean =>
+    others.some(({ mapping: { base, code }, since }) => since === under && base === mapping.base && code === mapping.code)
   return [...own.filter((each) => !isAfter(each)), ...others, ...own.filter(isAfter)]
 }
 
