@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
   BERT,
