@@ -173,6 +173,7 @@ export type Choices = {
   readonly exportRetentionDays: number
   readonly validateProfiles: 'off' | 'warn' | 'enforce'
   readonly referentialIntegrity: boolean
+  readonly publicRead: string
 }
 
 /** Writer whose commits get further arguments. A layer that does not use them passes them on. */

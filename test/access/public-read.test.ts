@@ -76,6 +76,16 @@ describe('a request without a token', () => {
   })
 })
 
+it('The CapabilityStatement documents what is public, without the definitions of a tenant', async () => {
+  const [{ security, resource }] = (await get('/metadata')).body.rest
+  expect(security.description).toMatch(/except those that the documentation of a type allows/)
+  const documented = resource.filter(({ documentation }: Tree) => documentation !== undefined)
+  expect(documented.map(({ type, documentation }: Tree) => [type, documentation])).toEqual([
+    ['Location', 'Without a token, all resources may be read and searched.'],
+    ['Organization', 'Without a token, resources that match type=prov may be read and searched.'],
+  ])
+})
+
 describe('a search without a token', () => {
   const search = (parameters: string) => get(`/Location?${parameters}`)
   const codeOf = async (parameters: string) => {

@@ -45,12 +45,7 @@ it('every function loads definitions before it evaluates a condition of a scope'
   const rows = ASKING.flatMap(([name, route]) =>
     SCOPES.map((scope) => ({ bundle: join(assembly, 'bundles', name, `${name}.js`), event: eventOf(route, scope) })),
   )
-  const input: PartitionInput = { rows, key: KEY.published, environment: ENVIRONMENT }
-  const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partition-access.ts')], {
-    input: JSON.stringify(input),
-  })
-  if (stdout.length === 0) throw new Error(stderr.toString())
-  const answers = JSON.parse(stdout.toString()) as readonly PartitionResult[]
+  const answers = send(rows)
   for (const { status } of answers) expect([401, 503]).not.toContain(status)
   const looking = (nth: number) => ASKING.flatMap(([name], i) => (answers[2 * i + nth]!.partitions.includes(DEFINITIONS) ? [name] : []))
   expect(looking(1)).toEqual(ASKING.map(([name]) => name))
@@ -62,6 +57,37 @@ it('every function loads definitions before it evaluates a condition of a scope'
       .sort(),
   )
 })
+
+it('functions admit requests without a token for types of public read, and no others', async () => {
+  const assembly = await assemblyOf(BUNDLED_SETTINGS)
+  const routes = ROUTES.filter(({ interaction }) => requiresToken(interaction))
+  const rowsOf = (type: string, headers: object) =>
+    routes.map((route) => ({
+      bundle: join(assembly, 'bundles', functionOf(route.interaction)!, `${functionOf(route.interaction)}.js`),
+      event: {
+        ...eventOf(route, ''),
+        pathParameters: { type, id: '1', versionId: '1', owner: 'Patient', ownerId: '1' },
+        multiValueHeaders: headers,
+        body: '',
+      },
+    }))
+  const admitted = (answers: readonly PartitionResult[]) =>
+    routes.flatMap(({ method, path }, i) => (answers[i]!.status === 401 ? [] : [`${method} ${path}`]))
+  const sent = [...rowsOf('Location', {}), ...rowsOf('Patient', {}), ...rowsOf('Location', { authorization: ['Bearer garbage'] })]
+  const answers = send(sent, { FHIR_PUBLIC_READ: 'system/Location.rs?name=North' })
+  const [open, closed, invalid] = [0, 1, 2].map((nth) => admitted(answers.slice(nth * routes.length, (nth + 1) * routes.length)))
+  expect(open).toEqual(['GET /{type}', 'POST /{type}/_search', 'GET /{type}/{id}'])
+  expect([closed, invalid]).toEqual([[], []])
+})
+
+function send(rows: PartitionInput['rows'], more: Readonly<Record<string, string>> = {}): readonly PartitionResult[] {
+  const input: PartitionInput = { rows, key: KEY.published, environment: { ...ENVIRONMENT, ...more } }
+  const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partition-access.ts')], {
+    input: JSON.stringify(input),
+  })
+  if (stdout.length === 0) throw new Error(stderr.toString())
+  return JSON.parse(stdout.toString()) as readonly PartitionResult[]
+}
 
 it('each of these functions may read definitions, in stages with tokens only', () => {
   const mayLook = (name: FunctionName, access: string): boolean =>

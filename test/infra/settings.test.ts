@@ -115,6 +115,9 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ limits: { withoutToken: 0 } }, 'limits.withoutToken must be a whole number from 10 to 2000000000'],
   [{ limits: { perToken: 100 }, access: 'iam' }, 'limits.perToken requires access "token". With access "iam" clients send no tokens'],
   [{ limits: { withoutToken: 100 }, access: 'open' }, 'limits.withoutToken requires access "token". With access "open"'],
+  [{ service: { publicRead: 'system/Patient.rs' } }, 'FHIR_PUBLIC_READ: "system/Patient.rs" would open Patient'],
+  [{ service: { publicRead: 'system/Location.rs' }, access: 'iam' }, 'FHIR_PUBLIC_READ requires FHIR_ACCESS "token"'],
+  [{ service: { publicReadRate: 5 } }, 'publicReadRate is not possible on AWS'],
   [{ limits: { rate: '500' } }, 'limits.rate must be a whole number from 1 on'],
   [{ concurrency: 5 }, 'concurrency must be an object'],
   [{ concurrency: { read: 1.5 } }, 'concurrency.read must be a whole number from 0 on'],
@@ -200,6 +203,8 @@ describe('Settings', () => {
     ],
     [{ ...PRODUCTION, access: 'iam' }, {}],
     [{ limits: { withoutToken: 500 } }, { withoutToken: 500 }],
+    [{ service: { publicRead: 'system/Location.rs' } }, { withoutToken: 6_000 }],
+    [{ service: { publicRead: 'system/Location.rs' }, limits: { withoutToken: 500 } }, { withoutToken: 500 }],
   ])('%j limit clients by %j', (settings, limits) => expect(settingsOf(settings).limits).toEqual({ ...DEFAULT_SETTINGS.limits, ...limits }))
 
   it.each(INVALID)('are rejected: %j', (settings, message) => expect(() => settingsOf(settings)).toThrow(message))

@@ -14,6 +14,7 @@ import type { Choices, Interaction, Ports, ProfilesByType } from '../interaction
 import { securityOf } from './oauth-uris.ts'
 import { BULK_DATA_URL, operationsOf, SERVER_OPERATIONS } from './operation-claims.ts'
 import { SERVER_EXTENSIONS, SERVER_PARAMETERS, serverProfilesOf } from './own-definitions.ts'
+import { publicDocumentationOf, publicSecurityOf } from './public-claims.ts'
 import { SERVER_VERSION } from './server-version.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE_URL } from './us-core-claims.ts'
 
@@ -75,7 +76,7 @@ const statement = (baseUrl: string, date: string): Resource => ({
 
 const rest = (baseUrl: string, resource: readonly Element[], choices: Choices): Element => ({
   mode: 'server',
-  ...(choices.access === 'token' ? { security: securityOf(baseUrl) } : {}),
+  ...(choices.access === 'token' ? { security: { ...securityOf(baseUrl), ...publicSecurityOf(choices) } } : {}),
   resource,
   interaction: interactionsOf('system', choices),
   searchParam: [...searchParametersOf('Resource'), ...SERVER_PARAMETERS],
@@ -117,6 +118,7 @@ const some = (name: string, values: readonly unknown[]): Element => (values.leng
 const resourceOf = (type: string, choices: Choices, from: readonly string[]): Element => ({
   ...some('extension', combinationsOf(type)),
   type,
+  ...publicDocumentationOf(type, choices),
   ...some('supportedProfile', [...profilesOf(type), ...serverProfilesOf(type)]),
   interaction: interactionsOf('type', choices),
   // `versioned-update` holds even without the setting `versioning`: versions have numbers and If-Match is checked. Only previous versions

@@ -22,7 +22,7 @@ it('the statement names added profiles after those of the server, each once', as
     asked.push(tenant)
     return added
   }
-  const choices = { access: 'open', versioning: true } as Ports['choices']
+  const choices = { access: 'open', versioning: true, publicRead: '' } as Ports['choices']
   const request = { baseUrl: 'http://x.y/fhir', reading: {}, tenant: 'a' } as unknown as FhirRequest
   const { body } = await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices, profilesOf })(request)
   const [{ resource }] = (body as unknown as { readonly rest: readonly [{ readonly resource: readonly Element[] }] }).rest
@@ -45,7 +45,7 @@ it('the statement names each parameter code once', async () => {
     expression: 'Patient.active',
     values: [],
   }
-  const choices = { access: 'open', versioning: true } as Ports['choices']
+  const choices = { access: 'open', versioning: true, publicRead: '' } as Ports['choices']
   const request = { baseUrl: 'http://x.y/fhir', reading: { custom: [own] } } as unknown as FhirRequest
   const { body } = await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices })(request)
   const [{ resource }] = (body as unknown as { readonly rest: readonly [{ readonly resource: readonly Element[] }] }).rest
@@ -56,7 +56,7 @@ it('the statement names each parameter code once', async () => {
 
 async function statement(choices: object = {}): Promise<Tree> {
   const request = { baseUrl: 'http://x.y/fhir', reading: {} } as unknown as FhirRequest
-  const all = { access: 'open', versioning: true, referentialIntegrity: false, ...choices } as Ports['choices']
+  const all = { access: 'open', versioning: true, referentialIntegrity: false, publicRead: '', ...choices } as Ports['choices']
   return (await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices: all })(request)).body
 }
 
@@ -130,7 +130,7 @@ it('the statement names the one parameter of a code by which searches go', async
       values: [],
     }) as unknown as CustomMapping
   const custom = [own('a'), own('b')]
-  const choices = { access: 'open', versioning: true } as Ports['choices']
+  const choices = { access: 'open', versioning: true, publicRead: '' } as Ports['choices']
   const request = { baseUrl: 'http://x.y/fhir', reading: { custom } } as unknown as FhirRequest
   const { body } = await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices })(request)
   const shoes = typeIn(body as Tree, 'Patient').searchParam.filter((each: Tree) => each.name === 'shoe')
