@@ -26,7 +26,8 @@ Settings are environment variables of the server.
 
 - **AWS**: a stage sets values under \`service\`, in camel case without the prefix: \`"service": { "timeZone": "Europe/Berlin" }\`
   ([settings of a stage](../../lib/docs/deploy.md#settings)). \`access\` and \`exportAdditionalResources\` are set outside \`service\`.
-  \`referentialIntegrity\`, \`maxRequests\`, \`metricsPort\`, \`addressHeader\` and \`packageRegistry\` are rejected there. The message gives the reason.
+  \`referentialIntegrity\`, \`maxRequests\`, \`metricsPort\`, \`addressHeader\`, \`packageRegistry\`,
+  \`publicReadRate\`, \`publicReadBurst\` and \`publicReadTotal\` are rejected there. The message gives the reason.
 - **Invalid values** end the start of the server, or the synthesis of the stacks. The message names the variable and the accepted values.
 - **Unknown variables** that start with \`FHIR_\` change nothing. The server warns of them.
 

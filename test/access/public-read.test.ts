@@ -76,7 +76,7 @@ describe('a request without a token', () => {
   })
 })
 
-it('The CapabilityStatement documents what is public, without the definitions of a tenant', async () => {
+it('The CapabilityStatement documents the types of public read', async () => {
   const [{ security, resource }] = (await get('/metadata')).body.rest
   expect(security.description).toMatch(/except those that the documentation of a type allows/)
   const documented = resource.filter(({ documentation }: Tree) => documentation !== undefined)
