@@ -52,6 +52,9 @@ type Row = {
   readonly head?: false
 }
 
+/** Matches of members, of one or of many. */
+const MATCH = { column: 'MATCH', scopes: 'own', claim: 'operation', lambda: 'member-match' } as const
+
 /**
  * Interactions by code. The CapabilityStatement lists them in this order. A new row requires an authenticated caller, unless it has
  * `admission`.
@@ -81,9 +84,9 @@ export const INTERACTIONS = {
   everything:         { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'everything' },
   // guard: docref-needs-read-scope
   docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
-  'member-match':       { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
-  'bulk-member-match': { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
-  'provider-member-match': { column: 'MATCH',  scopes: 'own',           claim: 'operation', lambda: 'member-match' },
+  'member-match':     MATCH,
+  'bulk-member-match': MATCH,
+  'provider-member-match': MATCH,
   // No HEAD, because GET starts a job.
   export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
   'export-for-partner': { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },

@@ -1,7 +1,8 @@
 /** Both matchers find the same members, among twins, maiden names, replaced Patients and duplicate records. */
 import { expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { findMember } from '../../../lambdas/partners/match/find-member.ts'
+import { findMember, findMembers, type MemberMatch } from '../../../lambdas/partners/match/find-member.ts'
+import type { SentPerson } from '../../../lambdas/partners/match/match-rules.ts'
 import { memberInputOf } from '../../../lambdas/partners/match/member-input.ts'
 import type { Random } from '../../contracts/generated-search.ts'
 import { caseCountOf } from '../../fixtures/long-runs.ts'
@@ -91,20 +92,29 @@ function requestOf(random: Random, stored: readonly Tree[], members: number): { 
   return JSON.parse(JSON.stringify({ sent, card: number }))
 }
 
-it('both matchers find the same', async () => {
+/** Returns the id of the member, `none`, or all ids of several. */
+const textOf = (found: MemberMatch): string =>
+  found.kind === 'match' ? found.patient.id! : found.kind === 'none' ? 'none' : found.ids.join(' ')
+
+it('both matchers find the same, for members alone and together', async () => {
   const random = createPrintedRandom('members to match')
   const count = caseCountOf(300, 10_000)
   const stored = JSON.parse(JSON.stringify(membersOf(random, count))) as readonly Tree[]
   const data = await memberStoreOf(stored)
   const outcomes = { match: 0, none: 0, several: 0 }
+  const persons: SentPerson[] = []
+  const alone: string[] = []
   for (let i = 0; i < caseCountOf(400, 1_500); i++) {
     const { sent, card } = requestOf(random, stored, count)
     const body = matchRequestOf({ MemberPatient: sent, CoverageToMatch: coverageOf('sent', 'sent', card) })
     const { person } = await memberInputOf(body, { needsConsent: false, structureIssuesOf: (resource) => validate(resource) })
     const found = await findMember(data, person)
     outcomes[found.kind]++
-    const text = found.kind === 'match' ? found.patient.id : found.kind === 'none' ? 'none' : found.ids.join(' ')
+    const text = textOf(found)
+    persons.push(person)
+    alone.push(text)
     expect([i, sent, card, text]).toEqual([i, sent, card, matchSlowly(stored, sent, card)])
   }
   for (const times of Object.values(outcomes)) expect(times).toBeGreaterThan(5)
+  expect((await findMembers(data, persons)).map(textOf)).toEqual(alone)
 })
