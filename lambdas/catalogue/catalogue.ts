@@ -54,6 +54,8 @@ type Row = {
 
 /** Matches of members, of one or of many. */
 const MATCH = { column: 'MATCH', scopes: 'own', claim: 'operation', lambda: 'member-match' } as const
+/** Kick-offs of exports. No HEAD, because GET starts a job. */
+const EXPORT = { column: 'EXPORT', scopes: 'own', claim: 'operation', lambda: 'export', head: false } as const
 
 /**
  * Interactions by code. The CapabilityStatement lists them in this order. A new row requires an authenticated caller, unless it has
@@ -87,9 +89,8 @@ export const INTERACTIONS = {
   'member-match':     MATCH,
   'bulk-member-match': MATCH,
   'provider-member-match': MATCH,
-  // No HEAD, because GET starts a job.
-  export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
-  'export-for-partner': { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
+  export:             EXPORT,
+  'export-for-partner': EXPORT,
   'export-list':      { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
