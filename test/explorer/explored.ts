@@ -10,6 +10,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { addClient, addUser, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { createKeyPair } from '../auth/assertions.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { failOnReport } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
@@ -71,7 +72,7 @@ const withUpdates = ({ entry, ...bundle }: Tree): Tree => ({
   entry: entry.map((each: Tree) => ({ ...each, request: { method: 'PUT', url: `${each.resource.resourceType}/${each.resource.id}` } })),
 })
 
-/** Adds the users, the loader and a partner with few scopes. Returns the secret of the loader. */
+/** Adds the users, the loader, a client with few scopes and another payer. Returns the secret of the loader. */
 async function addPeople(dataFolder: string): Promise<string> {
   const ports = await openAdministration(dataFolder, { isNew: true })
   const { secret } = await addClient(ports, {
@@ -91,6 +92,17 @@ async function addPeople(dataFolder: string): Promise<string> {
     redirectUris: [],
     tenants: ['default'],
     mayIntrospect: false,
+  })
+  const { jwk } = await createKeyPair('ES384', 'k')
+  await addClient(ports, {
+    id: 'payer',
+    name: 'Payer',
+    authentication: { kind: 'keys', keys: [jwk] },
+    scopes: ['system/*.rs'],
+    redirectUris: [],
+    tenants: ['default'],
+    mayIntrospect: false,
+    partner: { kind: 'payer', identifiers: [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' }] },
   })
   for (const [name, user] of Object.entries(USERS)) await addUser(ports, { name, tenants: ['default'], ...user }, PASSWORD)
   await ports.close()

@@ -158,6 +158,27 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     await page.getByText('0 in all').waitFor()
   })
 
+  it('shows the claims of a patient without amounts for a partner', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    const claims = await (await explored.request('GET', `/ExplanationOfBenefit?patient=${ALETA}&_count=1`)).json()
+    const { id, payment } = (claims as { entry: { resource: { id: string; payment: { amount: { value: number } } } }[] }).entry[0]!.resource
+    await page.getByText('Version 1').waitFor()
+    await seeAs(page, 'payer')
+    await banner(page).getByText('Seen as payer').waitFor()
+    await page.getByText('Version 1').waitFor()
+    const open = async (path: string): Promise<string> => {
+      const answer = page.waitForResponse((response) => response.url().endsWith(path))
+      await page.getByLabel('Name, identifier, id or path').fill(path.slice(1))
+      await page.getByLabel('Name, identifier, id or path').press('Enter')
+      return (await answer).text()
+    }
+    const shown = await open(`/ExplanationOfBenefit/${id}`)
+    await page.getByText('Version 1').waitFor()
+    expect(JSON.parse(shown)).toMatchObject({ id, status: 'active', meta: { tag: [{ code: 'SUBSETTED' }] } })
+    expect([payment.amount.value >= 0, JSON.parse(shown).payment, shown.includes('currency')]).toEqual([true, undefined, false])
+    expect(JSON.parse(await open(`/Patient/${OTHER}`))).toMatchObject({ resourceType: 'Patient', id: OTHER })
+  })
+
   it('is exchanged again when it expires, and the old token is not used', async () => {
     const page = await openAs('doctor', `/Patient/${ALETA}`)
     let exchanges = 0
