@@ -8,7 +8,7 @@ import { isTimeZone } from '../fhir/time-zone.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
 import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
 import { type IndexShards, parseIndexShards } from './index-shards.ts'
-import { isFreeClaim, isRegistry, originsOf, typesOf } from './setting-values.ts'
+import { isDay, isFreeClaim, isRegistry, labelsOf, originsOf, typesOf, upTo, wholeNumber } from './setting-values.ts'
 
 /**
  * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory, at most MOST_BYTES. `wait`: milliseconds, at most an
@@ -31,6 +31,8 @@ export type SettingKind =
   | 'text'
   | 'name'
   | 'identifiers'
+  | 'labels'
+  | 'day'
   | 'registry'
   | 'shards'
   | 'time zone'
@@ -87,7 +89,9 @@ export const SETTINGS = [
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest'), // resource types of Group exports, separated by commas; all: the whole Patient compartment
   setting('exportAdditionalResources', 'text', ''), // JSON file, or the JSON itself, with the rules for referenced resources that exports of patients and groups include; it replaces lambdas/export/additional-resources.json. On AWS an object in the settings of the stage
   setting('payer', 'identifiers', ''), // identifiers of the payer that runs the server, as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893. Consents of members name the payer by one of them; without one, no member is matched
-  setting('sensitiveLabels', ['unknown', 'none'], 'unknown'), // sensitive data of members: unknown: the payer has not decided what is sensitive, so a Consent that excludes it is not complied with; none: the payer stores no sensitive data
+  setting('sensitiveLabels', 'labels', 'unknown'), // sensitive data of members, which a Consent may exclude: labels of meta.security, as SYSTEM|CODE, separated by commas, such as http://terminology.hl7.org/CodeSystem/v3-ActCode|SUD; none: the payer stores no sensitive data; unknown: the payer has not decided what is sensitive, so a Consent that excludes it is not complied with
+  setting('payerWindowYears', 'count', '5'), // age in years of the oldest resources that an export for another payer has, by their clinical dates
+  setting('providerSince', 'day', '2016-01-01'), // day of the oldest resources that an export for a provider has, by their clinical dates
   setting('maxMatchMembers', 'count', '2000'), // maximum members of one Group/$bulk-member-match or Group/$provider-member-match; a request with more is answered 413
   setting('payerGroupDays', 'days', '366'), // days for which a member whom another payer matched stays in its Group; the end of the member's Consent ends it earlier
   setting('providerGroupDays', 'days', '30'), // days for which a member whom a provider matched stays in its Group; the end of its attestation ends it earlier
@@ -148,11 +152,13 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days' 
         ? readonly ExternalIssuer[]
         : Kind extends 'identifiers'
           ? readonly IdentifierText[]
-          : Kind extends 'shards'
-            ? IndexShards
-            : Kind extends readonly (infer Choice)[]
-              ? Choice
-              : string
+          : Kind extends 'labels'
+            ? 'unknown' | 'none' | readonly string[]
+            : Kind extends 'shards'
+              ? IndexShards
+              : Kind extends readonly (infer Choice)[]
+                ? Choice
+                : string
 
 type Values<S extends Setting> = { readonly [Each in S as Each['name']]: Value<Each['kind']> }
 
@@ -248,6 +254,10 @@ function parse({ name, kind }: Setting, text: string): unknown {
         parseIdentifierList(text) ??
         refuse('identifiers as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893')
       )
+    case 'labels':
+      return labelsOf(text) ?? refuse('unknown, none, or labels as SYSTEM|CODE, separated by commas')
+    case 'day':
+      return isDay(text) ? text : refuse('a day, such as 2016-01-01')
     case 'registry':
       return isRegistry(text)
         ? text.replace(/\/+$/, '')
@@ -282,11 +292,3 @@ const LONGEST_WAIT = 3_600_000
 const MOST_DAYS = 36_500
 
 const MOST_PORT = 65_535
-
-/** Returns the number, or undefined if the text is not a whole number from 1 to `most`. */
-function upTo(most: number, text: string): number | undefined {
-  const number = wholeNumber(text)
-  return number !== undefined && number >= 1 && number <= most ? number : undefined
-}
-
-const wholeNumber = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)

@@ -1,5 +1,7 @@
 /** Parsers of setting values that are lists, names or URLs. */
+
 import { RESERVED_CLAIMS } from '../access/claims.ts'
+import { identifierTextOf, parseIdentifierList } from '../fhir/identifier-text.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 
 /**
@@ -27,3 +29,24 @@ export function isRegistry(text: string): boolean {
 
 /** Whether the text may be the name of a claim that has no other meaning. */
 export const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !RESERVED_CLAIMS.includes(text)
+
+/** Returns `unknown`, `none` or the labels, as `system|code`. Returns undefined if one is malformed, or there is none. */
+export function labelsOf(text: string): 'unknown' | 'none' | readonly string[] | undefined {
+  if (text === 'unknown' || text === 'none') return text
+  const labels = parseIdentifierList(text)
+  return labels === undefined || labels.length === 0 ? undefined : labels.map(identifierTextOf)
+}
+
+/** Whether the text is a day of the calendar, such as 2016-02-29. */
+export function isDay(text: string): boolean {
+  const instant = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text)
+}
+
+/** Returns the number, or undefined if the text is not a whole number from 1 to `most`. */
+export function upTo(most: number, text: string): number | undefined {
+  const number = wholeNumber(text)
+  return number !== undefined && number >= 1 && number <= most ? number : undefined
+}
+
+export const wholeNumber = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)

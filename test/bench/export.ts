@@ -63,7 +63,7 @@ const workflow = new InProcessWorkflow({
     readingOf: async () => ({ baseUrl: BASE }),
     expressions: () => ({ evaluate: unexpectedSearch }),
     ...{ budget: 10_000, groupTypes: [], additionalResources: DEFAULT_ADDITIONAL_RESOURCES, storeMatch: noMatches, report: console.error },
-    partners: { payer: [], sensitiveLabels: 'unknown' },
+    partners: { payer: [], sensitiveLabels: 'unknown', payerWindowYears: 5, providerSince: '2016-01-01' },
   }),
   writers: 1,
   report: console.error,

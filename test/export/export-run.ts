@@ -21,7 +21,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
   groupTypes: ['Patient', 'Observation', 'Device'],
   additionalResources: {},
   storeMatch: noMatches,
-  partners: { payer: [], sensitiveLabels: 'none' },
+  partners: { payer: [], sensitiveLabels: 'none', payerWindowYears: 5, providerSince: '2016-01-01' },
   report: () => undefined,
   ...more,
 })

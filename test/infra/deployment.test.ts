@@ -46,6 +46,8 @@ const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   groupExportTypes: 'Patient',
   payer: 'http://hl7.org/fhir/sid/us-npi|1992999999',
   sensitiveLabels: 'none',
+  payerWindowYears: '6',
+  providerSince: '2015-01-01',
   maxMatchMembers: '10',
   payerGroupDays: '30',
   providerGroupDays: '10',

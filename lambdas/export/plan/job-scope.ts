@@ -1,13 +1,15 @@
 /** Job scope: patients and filters of an export, resolved once for all its writers. */
 import { or, type Predicate } from '../../ports/search/plan.ts'
 import type { CustomMapping } from '../../search/custom-mapping.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import type { Job } from '../job/job.ts'
+import { type PartnerExport, windowStartOf } from '../partner-export.ts'
 import type { ExportParts } from '../step-types.ts'
 import { findExportPatients } from './group-members.ts'
 import { judgeOf } from './job-access.ts'
 import { fieldsIn, isFieldOf } from './partial-evaluation.ts'
 import { lookupShareOf } from './patient-lookup-cost.ts'
-import { permittedPatientsOf, type WithheldPatient } from './permitted-patients.ts'
+import { type PermittedPatients, permittedPatientsOf, type WithheldPatient } from './permitted-patients.ts'
 import { readPlan, storePlan } from './stored-plan.ts'
 import { filterReadingOf, resolveFilters } from './type-filters.ts'
 
@@ -24,8 +26,25 @@ export type JobScope = {
   readonly filterParameters?: readonly CustomMapping[]
   /** Whether the data of the patients is looked up (collect/patient-candidates.ts) instead of scanned, because they are few. */
   readonly isLookedUp: boolean
+  /** Limits of an export for a partner. Absent: the job is a `$export`. */
+  readonly limits?: JobLimits
   /** Messages about parts of the request that the export does not fulfil, for the error file. */
   readonly told: readonly string[]
+}
+
+/**
+ * Limits of an export for a partner, as of its plan. `windowStart`: instant of the oldest resources; absent: there is no time window. `restricted`:
+ * patients whose permission does not cover the labels `excluded`.
+ */
+export type JobLimits = {
+  readonly windowStart?: number
+  readonly restricted: ReadonlySet<string>
+  readonly excluded: ReadonlySet<string>
+}
+
+type StoredJobLimits = Omit<JobLimits, 'restricted' | 'excluded'> & {
+  readonly restricted: readonly string[]
+  readonly excluded: readonly string[]
 }
 
 /** Stored form of the job scope: plain JSON. `filters`: by type; a resource must match one of them. */
@@ -38,6 +57,7 @@ export type StoredJobScope = {
    * Estimated share of the store's patients that the export covers, from 0 to 1. Absent: the store is scanned, and no patient is looked up.
    */
   readonly share?: number
+  readonly limits?: StoredJobLimits
   readonly told: readonly string[]
 }
 
@@ -57,9 +77,20 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Res
     added: members?.added ?? [],
     filters: await resolveFilters(parts.index, filterReadingOf(judge.reading, job), job),
     ...(needsCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
+    ...(partner === undefined || permitted === undefined ? {} : { limits: limitsOf(parts, { ...job, partner }, permitted, judge.reading) }),
     told: members?.passedOver ?? [],
   }
   return { scope, ...(permitted === undefined ? {} : { withheld: permitted.withheld }) }
+}
+
+function limitsOf(
+  { partners }: ExportParts,
+  { partner, transactionTime }: Job & { readonly partner: PartnerExport },
+  { restricted, excluded }: PermittedPatients,
+  { timeZone }: SearchContext,
+): StoredJobLimits {
+  const windowStart = windowStartOf(partner, partners, transactionTime, timeZone)
+  return { restricted, excluded, ...(windowStart === undefined ? {} : { windowStart }) }
 }
 
 /** Stores the scope under the id of the plan. Another plan of the same job may have another scope. */
@@ -68,9 +99,10 @@ export const storeJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, p
 
 /** Reads the stored plan of a job: its patients, filters and custom parameters. Throws Error if the plan is not stored. */
 export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<JobScope> =>
-  readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
+  readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, limits, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
     ...(custom === undefined ? {} : { custom, filterParameters: customIn(filters, custom) }),
+    ...(limits === undefined ? {} : { limits: { ...limits, restricted: new Set(limits.restricted), excluded: new Set(limits.excluded) } }),
     ...{
       told,
       isLookedUp: share !== undefined,

@@ -15,6 +15,7 @@ import type { JobScope } from '../plan/job-scope.ts'
 import { evaluatePartially } from '../plan/partial-evaluation.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
+import { isAllowed } from './partner-rules.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 
 export type Selection = {
@@ -39,7 +40,7 @@ export async function selectVersions(
 ): Promise<readonly ResourceVersion[]> {
   const requested = await passing(versions, (version) => isRequested(selection, version), leaveOut)
   const visible = await passing(requested, (version) => mayExport(selection, version), leaveOut)
-  return filtered(selection, visible, leaveOut)
+  return permitted(selection, await filtered(selection, visible, leaveOut), leaveOut)
 }
 
 /**
@@ -68,7 +69,25 @@ export async function selectReferencedVersions(
       leaveOut,
     ),
   )
-  return visible.filter((version) => version.type === 'Patient' || others.has(version))
+  const matching = visible.filter((version) => version.type === 'Patient' || others.has(version))
+  return permitted(selection, matching, leaveOut)
+}
+
+/** Returns the versions that a partner may receive. A sensitive one must belong to a patient who permitted that. */
+function permitted(
+  { job, jobScope: { limits, patients }, judge, ownership }: Selection,
+  versions: readonly ResourceVersion[],
+  leaveOut: LeaveOut,
+): Promise<readonly ResourceVersion[]> | readonly ResourceVersion[] {
+  if (job.partner === undefined || limits === undefined) return versions
+  const { timeZone } = judge.reading
+  const rules = { ...limits, view: job.partner.view, now: job.transactionTime, ...(timeZone === undefined ? {} : { timeZone }) }
+  const permits = (name: string): boolean => patients?.has(name) === true && !limits.restricted.has(name)
+  return passing(
+    versions,
+    (version) => version.deleted || isAllowed(rules, version, () => isOwnedByPatients(ownership, version, permits)),
+    leaveOut,
+  )
 }
 
 /**

@@ -75,6 +75,7 @@ export async function openExports({
   const { store, searcher, definitions } = stores
   const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
   const groupTypes = config.groupExportTypes
+  const { payer, sensitiveLabels, payerWindowYears, providerSince } = config
   await using opened = new AsyncDisposableStack()
   const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
@@ -84,7 +85,7 @@ export async function openExports({
   const exporter = new ThreadedWorkflow({
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
-    partners: { payer: config.payer, sensitiveLabels: config.sensitiveLabels },
+    partners: { payer, sensitiveLabels, payerWindowYears, providerSince },
     answers: {
       // Check the clock that sets timestamps, because it may have been set back. If the store settled an instant in the future, it would
       // reject all writes until then.

@@ -6,6 +6,8 @@ import {
   attestation,
   BERT,
   bulkInput,
+  byType,
+  exportResultOf,
   match,
   matchInput,
   membersBundle,
@@ -14,7 +16,7 @@ import {
   PAYER_SETTINGS,
   partnerOf,
 } from '../../partners/payer-exchange.ts'
-import type { Tree } from '../server.ts'
+import type { TestClient, Tree } from '../server.ts'
 import { type SettingTrial, withSettings } from './setting-server.ts'
 
 /** Status of a match of a member who consented. */
@@ -26,6 +28,42 @@ const matchTrial =
       expect((await match(await partnerOf(server), ANN)).status).toBe(expected)
     })
 
+const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
+const SUD = { system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'SUD' }
+
+/** Returns a trial that a partner exports these observations of a member, beside the one that has no date. */
+function exportTrial(variable: string, kind: 'payer' | 'provider', expected: readonly string[]): (value: string) => Promise<void> {
+  const windows = variable === 'FHIR_SENSITIVE_LABELS' ? { FHIR_PAYER_WINDOW_YEARS: '100' } : {}
+  return (value) =>
+    withSettings({ ...PAYER_SETTINGS, ...windows, [variable]: value }, async (server) => {
+      expect((await server.post('/', membersBundle())).status).toBe(200)
+      const subject = { reference: 'Patient/ann' }
+      const observation = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject, effectiveDateTime: '2099-01-01' }
+      for (const each of [
+        { ...observation, id: 'old', effectiveDateTime: '2000-06-01' },
+        { ...observation, id: 'new' },
+        { ...observation, id: 'labelled', meta: { security: [SUD] } },
+        { resourceType: 'Group', id: 'panel', type: 'person', actual: true, identifier: [OTHER], member: [{ entity: subject }] },
+      ])
+        expect((await server.put(`/${each.resourceType}/${each.id}`, each)).status).toBe(201)
+      const partner = await partnerOf(server, kind)
+      const group = kind === 'payer' ? await matchedGroup(partner) : 'panel'
+      const { lines } = await exportResultOf(partner, await partner.get(`/Group/${group}/$davinci-data-export`, ASYNC))
+      expect(
+        byType(lines)
+          .Observation?.filter((id) => id !== 'weight-ann')
+          .toSorted(),
+      ).toEqual(expected.toSorted())
+    })
+}
+
+/** Returns the id of the Group of a match. */
+async function matchedGroup(partner: TestClient): Promise<string> {
+  expect((await match(partner, ANN)).status).toBe(200)
+  const { body } = await partner.get('/Group?code=match')
+  return body.entry[0].resource.id
+}
+
 export const payerTrials: readonly SettingTrial[] = [
   [PAYER_SETTINGS.FHIR_PAYER, 'a member whose Consent names the payer is matched', matchTrial('FHIR_PAYER', 200)],
   ['urn:oid:2.16.840.1.113883.6.300|1', 'a Consent that names another payer permits nothing', matchTrial('FHIR_PAYER', 422)],
@@ -35,6 +73,21 @@ export const payerTrials: readonly SettingTrial[] = [
 export const labelTrials: readonly SettingTrial[] = [
   ['unknown', 'a Consent without sensitive data permits nothing', matchTrial('FHIR_SENSITIVE_LABELS', 422)],
   ['none', 'a Consent without sensitive data permits all', matchTrial('FHIR_SENSITIVE_LABELS', 200)],
+  [
+    'http://terminology.hl7.org/CodeSystem/v3-ActCode|SUD',
+    'a Consent without sensitive data permits all without the label',
+    exportTrial('FHIR_SENSITIVE_LABELS', 'payer', ['old', 'new']),
+  ],
+]
+
+export const payerWindowTrials: readonly SettingTrial[] = [
+  ['5', 'a payer gets no older resource', exportTrial('FHIR_PAYER_WINDOW_YEARS', 'payer', ['labelled', 'new'])],
+  ['100', 'a payer gets an older resource', exportTrial('FHIR_PAYER_WINDOW_YEARS', 'payer', ['labelled', 'new', 'old'])],
+]
+
+export const providerWindowTrials: readonly SettingTrial[] = [
+  ['2016-01-01', 'a provider gets no older resource', exportTrial('FHIR_PROVIDER_SINCE', 'provider', ['labelled', 'new'])],
+  ['1999-12-31', 'a provider gets an older resource', exportTrial('FHIR_PROVIDER_SINCE', 'provider', ['labelled', 'new', 'old'])],
 ]
 
 /** Status of a match of two members. */

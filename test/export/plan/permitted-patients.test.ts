@@ -36,7 +36,7 @@ beforeEach(async () => {
 const partsOf = (sensitiveLabels: ExportParts['partners']['sensitiveLabels'] = 'none'): ExportParts =>
   exportPartsOf(
     { rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index },
-    { partners: { payer: [OWN], sensitiveLabels } },
+    { partners: { payer: [OWN], sensitiveLabels, payerWindowYears: 5, providerSince: '2016-01-01' } },
   )
 
 const scopeAt = (when: number, partner: Job['partner'], asked: Partial<Job['asked']> = {}, parts = partsOf()) =>

@@ -33,7 +33,7 @@ function exporterOf(program: URL, heap = 100) {
   const ended = new Promise<void>((resolve) => (tellEnded = resolve))
   const exporter = new ThreadedWorkflow({
     ...{ thread: program, store: 'store.db', rows: 'exports.db', folder: 'exports', groupTypes: [], additionalResources: {} },
-    partners: { payer: [], sensitiveLabels: 'unknown' },
+    partners: { payer: [], sensitiveLabels: 'unknown', payerWindowYears: 5, providerSince: '2016-01-01' },
     requests: new Int32Array(new SharedArrayBuffer(4)),
     answers: {
       settled: async (tenant, instant) => tenant === 't' && instant === 1,

@@ -1,0 +1,107 @@
+/**
+ * Resources that an export for a partner leaves out although the request selects them. They narrow the result of `_typeFilter`.
+ * 42 CFR 422.121, http://hl7.org/fhir/us/davinci-pdex/
+ */
+
+import type { View } from '../../access/view/view-rules.ts'
+import { parseDateRange } from '../../fhir/date-range.ts'
+import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
+import { endOf, hasCode, itemsOf, textOf } from '../../partners/elements.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { CLINICAL_DATES } from '../../search/clinical-dates.ts'
+import { findSearchParameter } from '../../search/parameters.ts'
+import { yearsBefore } from '../partner-export.ts'
+import type { JobLimits } from '../plan/job-scope.ts'
+import { resourceOf } from '../versions/version-body.ts'
+
+/** `now`: time of the kick-off, in milliseconds since 1970. */
+export type PartnerRules = JobLimits & { readonly view: View; readonly now: number; readonly timeZone?: string }
+
+/** Whether the rules allow the version. `mayBeSensitive`: whether the patients of a labelled version permitted it. */
+export function isAllowed(
+  rules: PartnerRules,
+  version: ResourceVersion,
+  mayBeSensitive: () => boolean | Promise<boolean>,
+): boolean | Promise<boolean> {
+  const hasLabels = rules.excluded.size > 0 && mayHaveLabels(version.body)
+  const isDated = CLINICAL_DATES[version.type] !== undefined
+  if (!hasLabels && !isDated) return true
+  const resource = resourceOf(version)
+  // guard: partner-export-has-a-window
+  if (isDated && !isInWindow(rules, version, resource)) return false
+  return hasLabels && isLabelled(resource, rules.excluded) ? mayBeSensitive() : true
+}
+
+const mayHaveLabels = (body: Uint8Array): boolean => Buffer.from(body.buffer, body.byteOffset, body.length).includes('"security"')
+
+const isLabelled = ({ meta }: Resource, labels: ReadonlySet<string>): boolean =>
+  itemsOf((meta as Element | undefined)?.security).some(({ system, code }) => labels.has(`${String(system)}|${String(code)}`))
+
+const CLAIMS = 'ExplanationOfBenefit'
+
+function isInWindow(rules: PartnerRules, version: ResourceVersion, resource: Resource): boolean {
+  if (version.type === CLAIMS && resource.use === 'preauthorization') return isExportedAuthorization(rules, version, resource)
+  const { windowStart } = rules
+  if (windowStart === undefined) return true
+  const ends = datesOf(resource, version.type).flatMap((date) => latestOf(date, rules.timeZone) ?? [])
+  return ends.length === 0 || ends.some((end) => end > windowStart)
+}
+
+/** Returns the dates of a resource. For a claim they are those of its services, as in the parameter `service-date` of the guides. */
+function datesOf(resource: Resource, type: string): readonly unknown[] {
+  if (type !== CLAIMS)
+    return findSearchParameter(type, CLINICAL_DATES[type]!)!
+      .values(resource)
+      .map(({ value }) => value)
+  return [resource.billablePeriod, ...itemsOf(resource.item).flatMap(({ servicedDate, servicedPeriod }) => [servicedDate, servicedPeriod])]
+}
+
+/** Returns the instant after a date, a Period or the events of a Timing. Undefined if it has no readable date. */
+function latestOf(date: unknown, timeZone: string | undefined): number | undefined {
+  if (typeof date === 'string') return parseDateRange(date, timeZone)?.high
+  if (!isElement(date)) return undefined
+  const { start, end, event, repeat } = date
+  if (Array.isArray(event)) return lastOf(event.map((each) => latestOf(each, timeZone)))
+  if (isElement(repeat)) return latestOf(repeat.boundsPeriod, timeZone)
+  if (end !== undefined) return endOf(date, timeZone)
+  // A Period without an end goes on.
+  return typeof start === 'string' && parseDateRange(start, timeZone) !== undefined ? Number.POSITIVE_INFINITY : undefined
+}
+
+const lastOf = (instants: readonly (number | undefined)[]): number | undefined => {
+  const known = instants.filter((each) => each !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+const ADJUDICATED = 'http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/base-ext-when-adjudicated'
+const REVIEW_ACTION_CODE = /\/StructureDefinition\/extension-reviewActionCode$/
+/** PDex and PAS have such an extension. */
+const ITEM_PERIOD = /\/StructureDefinition\/extension-itemPreAuthPeriod$/
+const NOT_CERTIFIED = { system: 'https://codesystem.x12.org/005010/306', code: 'A3' }
+
+/** Whether a prior authorization is current, or changed in the last year. Drugs are left out, and denials for payers. */
+function isExportedAuthorization({ view, now, timeZone }: PartnerRules, { lastUpdated }: ResourceVersion, resource: Resource): boolean {
+  // guard: no-authorization-for-drugs
+  if (itemsOf((resource.type as Element | undefined)?.coding).some(({ code }) => code === 'pharmacy')) return false
+  const actions = [...extensionsIn(resource)].filter(({ url }) => typeof url === 'string' && REVIEW_ACTION_CODE.test(url))
+  const isDenied = actions.length > 0 && actions.every(({ valueCodeableConcept }) => hasCode(valueCodeableConcept, NOT_CERTIFIED))
+  // guard: payer-gets-no-denied-authorization
+  if (view === 'payer' && isDenied) return false
+  if (resource.outcome === 'queued' || resource.outcome === 'partial') return true
+  const ofItems = [...extensionsIn(resource)].filter(({ url }) => typeof url === 'string' && ITEM_PERIOD.test(url))
+  const periods = [resource.preAuthRefPeriod, ...ofItems.map(({ valuePeriod }) => valuePeriod)].flat()
+  if (periods.some((period) => (latestOf(period, timeZone) ?? Number.NEGATIVE_INFINITY) > now)) return true
+  const adjudicated = [...extensionsIn(resource)].filter(({ url }) => url === ADJUDICATED).map(({ valueDateTime }) => valueDateTime)
+  const changes = [resource.created, ...adjudicated].map((date) => latestOf(textOf(date), timeZone))
+  return Math.max(lastUpdated, lastOf(changes) ?? 0) > yearsBefore(now, 1)
+}
+
+/** Yields the extensions at any depth of a resource. */
+function* extensionsIn(tree: unknown): Generator<Element> {
+  if (Array.isArray(tree)) for (const each of tree) yield* extensionsIn(each)
+  else if (isElement(tree))
+    for (const [name, value] of Object.entries(tree)) {
+      if (name === 'extension') yield* itemsOf(value)
+      yield* extensionsIn(value)
+    }
+}
