@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import {
   type AddedPackage,
   addPackage,
+  type ListedPackage,
   listPackages,
   type MissingPackage,
   openPackages,
@@ -22,7 +23,7 @@ import { serverLocationOf, withExamples } from './options.ts'
 /** Maximum warnings of one kind that are printed. Of the others only the number is printed. */
 const MAX_LINES = 20
 
-type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean }
+type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean; readonly dryRun?: boolean }
 
 const add = new Command('add')
   .description('add a package of R4 definitions; the server uses it at once, on AWS within ten seconds')
@@ -34,12 +35,15 @@ const add = new Command('add')
     '--with-dependencies',
     'with the packages it depends on, those of these too, from the registry, or exit code 1; without it they are named',
   )
-  .action(async (text: string, { withDependencies = false, ...server }: AddOptions) => {
+  .option('--dry-run', 'print what would be added and which types would be indexed again, and change nothing')
+  .action(async (text: string, { withDependencies = false, dryRun: isDryRun = false, ...server }: AddOptions) => {
     const source = sourceOf(text)
-    const all = await at(server, (packages) => addPackage(packages, source, withDependencies), true)
+    const all = await at(server, (packages) => addPackage(packages, source, { withDependencies, isDryRun }), !isDryRun)
     for (const added of all) {
       for (const line of warningsOf(added)) warn(toOneLine(line))
-      print(`${added.name} ${added.version} is added: ${contentOf(added)}\n`)
+      print(`${added.name} ${added.version} ${isDryRun ? 'would be' : 'is'} added: ${contentOf(added)}\n`)
+      if (added.rebuilt.length > 0)
+        print(`${isDryRun ? 'To be indexed' : 'Indexed'} again while searches continue: ${added.rebuilt.join(', ')}\n`)
     }
     if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
@@ -53,13 +57,31 @@ const remove = new Command('remove')
   })
 
 const list = new Command('list').description('list the packages of a server').action(async (server: ServerLocationOptions) => {
-  const rows = (await at(server, listPackages)).map(({ name, version, counts, isOwn }) => [
+  const rows = (await at(server, listPackages)).map(({ name, version, counts, isOwn, parameters }) => [
     ...[name, version],
     ...(counts === undefined ? ['', '', ''] : [counts.profiles, counts.valueSets, counts.codeSystems].map(String)),
+    parameterStatesOf(parameters),
     counts === undefined ? 'damaged: remove it, and add it again' : isOwn ? 'built in' : '',
   ])
-  print(formatTable([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
+  print(formatTable([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', 'SEARCH PARAMETERS', ''], ...rows]))
 })
+
+const STATES: Readonly<Record<ListedPackage['parameters'][number]['state'], string>> = {
+  used: 'searched',
+  r4: "R4's own",
+  shadowed: "another package's",
+  inactive: 'not active',
+  refused: 'refused',
+}
+
+/** Returns the number of parameters in each state, such as `5 searched, 8 R4's own`. */
+const parameterStatesOf = (parameters: ListedPackage['parameters']): string =>
+  Object.entries(STATES)
+    .flatMap(([state, text]) => {
+      const count = parameters.filter((each) => each.state === state).length
+      return count === 0 ? [] : [`${count} ${text}`]
+    })
+    .join(', ')
 
 /** Runs `work` on the packages of the selected server and closes them afterwards. `isNew`: creates a missing store. */
 async function at<T>(server: ServerLocationOptions, work: (packages: PackageAdministration) => Promise<T>, isNew = false): Promise<T> {

@@ -257,7 +257,7 @@ describe('A package that is added to a running server', () => {
     })
     expect([code, out, err]).toEqual([
       0,
-      ADDED.replace('\n', ', 1 new search parameter\n'),
+      `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic\n`,
       'fhir: nothing is searched by 1 search parameter that the package does not mark as active\n',
     ])
     const isSearched = async () => {
@@ -267,8 +267,22 @@ describe('A package that is added to a running server', () => {
         .searchParam.some(({ name }: Tree) => name === 'own-subject')
     }
     await eventually(isSearched, { until: (is) => is, every: 10, within: 60_000 })
+    expect((await run('list')).out).toMatch(/example\.guide +1\.0\.0 +2 +0 +0 +1 searched, 1 not active\n/)
     await run('remove', `${GUIDE_NAME}@1.0.0`)
     await eventually(isSearched, { until: (is) => !is, every: 10, within: 60_000 })
+  })
+
+  it('is only described by a dry run', async () => {
+    const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
+    const meaning = { base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
+    const file = await writeArchiveFile(guideFilesOf('1.0.0', { 'package/SearchParameter-p.json': { ...parameter, ...meaning } }))
+    const before = (await run('list')).out
+    expect(await run('add', '--dry-run', file)).toEqual({
+      code: 0,
+      out: `${GUIDE_NAME} 1.0.0 would be added: 2 profiles and extensions, 0 value sets, 0 code systems, 1 new search parameter\nTo be indexed again while searches continue: Basic\n`,
+      err: '',
+    })
+    expect((await run('list')).out).toBe(before)
   })
 
   it('is recorded with the operator when it is added and removed', async () => {

@@ -46,6 +46,8 @@ export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
   /** SearchParameters of the package, with the reason why the server does not search by one. */
   readonly parameters: readonly PackageParameter[]
+  /** Types whose index documents are rebuilt for its new search parameters. */
+  readonly rebuilt: readonly string[]
   /** Definitions that the server does not use, and why. */
   readonly leftOut: readonly SkippedDefinition[]
   /** Dependencies that are not installed, as the package names them. `reason`: why the command could not add one. */
@@ -60,9 +62,13 @@ export type DefinitionCounts = { readonly profiles: number; readonly valueSets: 
 
 /**
  * Installed package. `counts`: undefined if a file of the package cannot be read. `isOwn`: whether it is a part of the server, not added by
- * an operator.
+ * an operator. `parameters`: search parameters with their states beside those of all other packages.
  */
-export type ListedPackage = PackageLabel & { readonly counts: DefinitionCounts | undefined; readonly isOwn: boolean }
+export type ListedPackage = PackageLabel & {
+  readonly counts: DefinitionCounts | undefined
+  readonly isOwn: boolean
+  readonly parameters: readonly PackageParameter[]
+}
 
 /** Opens the packages of a data folder. `isNew`: creates the store if the folder has none. */
 export async function openPackages(data: string, isNew = false): Promise<PackageAdministration> {
@@ -80,6 +86,9 @@ const MOST_KEPT = 64 * 1024 ** 2
 /** Maximum dependencies that are added with a package, indirect ones included. Further ones are reported as missing. */
 const MOST_BROUGHT = 100
 
+/** `withDependencies`: also adds the dependencies. `isDryRun`: reports the same and adds nothing. */
+export type AddOptions = { readonly withDependencies?: boolean; readonly isDryRun?: boolean }
+
 /**
  * Adds a package, and with `withDependencies` its dependencies. Returns all added packages, dependencies first. Throws an Error if `source`
  * cannot be added. Reports a dependency that cannot be added as missing.
@@ -87,7 +96,7 @@ const MOST_BROUGHT = 100
 export async function addPackage(
   place: PackageAdministration,
   source: PackageSource,
-  withDependencies = false,
+  { withDependencies = false, isDryRun = false }: AddOptions = {},
 ): Promise<readonly AddedPackage[]> {
   const met: PackageLabel[] = []
   const added: AddedPackage[] = []
@@ -102,7 +111,7 @@ export async function addPackage(
       if (met.length > MOST_BROUGHT) reasons.set(wanted.name, `${MOST_BROUGHT} others were added`)
       else await add(wanted).catch((error: Error) => void reasons.set(wanted.name, error.message))
     }
-    added.push(await addRead(place, read, met, reasons))
+    added.push(await addRead(place, read, { met, reasons, isDryRun }))
   }
   await add(source)
   return added
@@ -117,33 +126,40 @@ type Read = {
   readonly parameters: readonly Resource[]
 }
 
-/**
- * Stores a package and returns a report on it. `met`: packages that the same command adds. `reasons`: why dependencies were not added, by
- * name.
- */
+/** `met`: packages that the command adds. `reasons`: why dependencies were not added, by name. `isDryRun`: nothing is stored. */
+type Addition = { readonly met: readonly PackageLabel[]; readonly reasons: ReadonlyMap<string, string>; readonly isDryRun: boolean }
+
+/** Stores a package and returns a report on it. */
 async function addRead(
   { store, recording }: PackageAdministration,
-  { label, manifest, content, files, leftOut }: Read,
-  met: readonly PackageLabel[],
-  reasons: ReadonlyMap<string, string>,
+  read: Read,
+  { met, reasons, isDryRun }: Addition,
 ): Promise<AddedPackage> {
-  await auditChange(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
-    if (!(await store.add(label, files))) throw alreadyThere(label)
-  })
+  const { label, manifest, content, files, leftOut } = read
+  const parameters = await parametersBeside(store, read)
+  const add = () =>
+    auditChange(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
+      if (!(await store.add(label, files))) throw alreadyThere(label)
+    })
+  if (!isDryRun) await add()
   const there = [...(await labelsIn(store)), ...met]
   const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => matchesRequest(each, wanted)))
   return {
-    ...{ ...label, parameters: await parametersOf(store, label), counts: countsOf(content) },
+    ...{ ...label, ...parameters, counts: countsOf(content) },
     leftOut: [...leftOut, ...retiredIn(content), ...(await baseless(store, content))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
     ofR4: await knownToR4(canonicalsOf(content)),
   }
 }
 
-/** Returns the search parameters of a package, with their states beside those of all other packages. */
-async function parametersOf(store: PackageStore, label: PackageLabel): Promise<readonly PackageParameter[]> {
-  const packages = await readSearchParameters((await store.now()).packages, () => undefined)
-  return resolvePackageParameters(packages).filter((each) => isSamePackage(each.package, label))
+/** Returns the search parameters of a package with their states beside those of other packages, and the types on which they are new. */
+async function parametersBeside(store: PackageStore, { label, parameters }: Read): Promise<Pick<AddedPackage, 'parameters' | 'rebuilt'>> {
+  const others = await readSearchParameters((await store.now()).packages, () => undefined)
+  const fieldsOf = (all: readonly PackageParameter[]) => all.flatMap(({ mappings }) => mappings)
+  const known = new Set(fieldsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
+  const mine = resolvePackageParameters([...others, { ...label, parameters }]).filter((each) => isSamePackage(each.package, label))
+  const fresh = fieldsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
+  return { parameters: mine, rebuilt: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
 
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is there already`)
@@ -174,10 +190,12 @@ const shown = ({ name, version }: PackageReference): string => (version === unde
 
 export async function listPackages({ store }: PackageAdministration): Promise<readonly ListedPackage[]> {
   const { packages } = await store.now()
+  const all = resolvePackageParameters(await readSearchParameters(packages, () => undefined))
   const listed = async (kept: (typeof packages)[number], isOwn: boolean): Promise<ListedPackage> => {
     const opened = new PackageReader(kept, () => undefined, isOwn)
     const counts = (await opened.isWhole()) ? await countsIn(opened) : undefined
-    return { name: kept.name, version: kept.version, counts, isOwn }
+    const parameters = isOwn ? [] : all.filter((each) => isSamePackage(each.package, kept))
+    return { name: kept.name, version: kept.version, counts, isOwn, parameters }
   }
   return Promise.all([...OWN.map((each) => listed(each, true)), ...packages.map((each) => listed(each, false))])
 }
@@ -267,12 +285,14 @@ function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly Skip
 /** Returns the profiles that have only a differential and whose base profile is missing or retired, so that the server cannot use them. */
 async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly SkippedDefinition[]> {
   const all = definitionsOf(store)
+  const own = new Set(Object.values(profiles).flatMap((file) => Object.keys(file)))
   const found: SkippedDefinition[] = []
   for (const { url, isWhole, base = '', type } of Object.values(profiles).flatMap((file) => Object.values(file))) {
     if (isWhole || withoutVersion(base) === `http://hl7.org/fhir/StructureDefinition/${type}`) continue
     const above = await all.profile(base)
-    if (above === undefined) found.push({ url, reason: `It differs from ${base}, which is not there` })
-    else if (above.isRetired) found.push({ url, reason: `It differs from ${base}, which is retired` })
+    // In a dry run the package is not stored.
+    if (above === undefined && !own.has(withoutVersion(base))) found.push({ url, reason: `It differs from ${base}, which is not there` })
+    else if (above?.isRetired) found.push({ url, reason: `It differs from ${base}, which is retired` })
   }
   return found
 }
