@@ -206,6 +206,8 @@ export type Ports = {
    * included. Absent: none.
    */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
+  /** Returns the ImplementationGuides of added packages, as `url|version`. Absent: none. */
+  readonly guidesOf?: () => Promise<readonly string[]>
   readonly choices: Choices
   /** Returns the identifiers of a resource that the store keeps rows of. Absent: the store keeps none. */
   readonly identifiersOf?: (type: string, resource: Resource) => readonly Identifier[]

@@ -5,7 +5,7 @@ import type { AddedPackages, PackageListing, StoredPackage } from '../ports/defi
 import { type OnDamage, PackageReader } from './package-reader.ts'
 
 /** File with the SearchParameters of a package, by canonical URL. A package without any has no such file. */
-export const SEARCH_PARAMETERS_FILE = 'search-parameters'
+const SEARCH_PARAMETERS_FILE = 'search-parameters'
 
 /** Maximum SearchParameters of a package: more than R4 has. Each is compiled by every process that builds documents. */
 export const MAX_PACKAGE_PARAMETERS = 2_000
@@ -13,10 +13,11 @@ export const MAX_PACKAGE_PARAMETERS = 2_000
 /** Elements of a SearchParameter that decide what it finds. */
 const ELEMENTS = ['resourceType', 'url', 'version', 'status', 'code', 'type', 'base', 'expression', 'target', 'component'] as const
 
-/** Returns the text of the file with these SearchParameters. Of several with one canonical URL, the first one is stored. */
-export function searchParametersFileOf(parameters: readonly Resource[]): string {
+/** Returns the file with these SearchParameters. Of several with one canonical URL, the first one is stored. */
+export function searchParameterFilesOf(parameters: readonly Resource[]): readonly (readonly [file: string, text: string])[] {
+  if (parameters.length === 0) return []
   const byUrl = new Map(parameters.toReversed().map((each) => [String(each.url), reduced(each)]))
-  return JSON.stringify(Object.fromEntries([...byUrl].toSorted(([a], [b]) => (a < b ? -1 : 1))))
+  return [[`${SEARCH_PARAMETERS_FILE}.json`, JSON.stringify(Object.fromEntries([...byUrl].toSorted(([a], [b]) => (a < b ? -1 : 1))))]]
 }
 
 const reduced = (parameter: Resource): Resource =>

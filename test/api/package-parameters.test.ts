@@ -88,6 +88,8 @@ describe('parameters of CARIN BB 2.2.0', () => {
     expect(await foundIn(client, 'ExplanationOfBenefit?service-date=2025')).toBe('early next')
     expect(await foundIn(client, 'ExplanationOfBenefit?type=institutional&insurer=Organization/payer')).toBe('early late next')
     const { body } = await client.get('/metadata')
+    const guide = 'http://hl7.org/fhir/us/carin-bb/ImplementationGuide/hl7.fhir.us.carin-bb|2.2.0'
+    expect(body.implementationGuide).toContain(guide)
     const { searchParam } = body.rest[0].resource.find(({ type }: Tree) => type === 'ExplanationOfBenefit')
     const definition = 'http://hl7.org/fhir/us/carin-bb/SearchParameter/explanationofbenefit-service-date'
     expect(searchParam).toContainEqual({ name: 'service-date', definition, type: 'date' })

@@ -4,7 +4,7 @@ import { openS3Packages } from '../../lambdas/adapters/s3/open-blob-store.ts'
 import { finishRebuild } from '../../lambdas/indexing/custom-definitions.ts'
 import { type IndexState, withDefinitions } from '../../lambdas/indexing/lifecycle/state.ts'
 import { addManifest } from '../../lambdas/packages/manifest.ts'
-import { searchParametersFileOf } from '../../lambdas/packages/package-search-parameters.ts'
+import { searchParameterFilesOf } from '../../lambdas/packages/package-search-parameters.ts'
 import { settleTransactions } from '../../lambdas/runtime/aws/index-workers.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
 import { clock, indexState, searchContexts } from '../../lambdas/runtime/aws/ports.ts'
@@ -18,12 +18,7 @@ import { startWorkflowServer } from '../fixtures/workflows.ts'
 const LABEL = { name: 'hl7.fhir.us.carin-bb', version: '2.2.0' }
 const FILES = addManifest(
   LABEL,
-  new Map([
-    [
-      'search-parameters.json',
-      searchParametersFileOf(guideOf('carin-bb@2.2.0').resources.filter(({ resourceType }) => resourceType === 'SearchParameter')),
-    ],
-  ]),
+  new Map(searchParameterFilesOf(guideOf('carin-bb@2.2.0').resources.filter(({ resourceType }) => resourceType === 'SearchParameter'))),
 )
 const CODES = ['billable-period-start', 'insurer', 'service-date', 'service-start-date', 'type']
 

@@ -6,10 +6,10 @@ import { bundle } from '../../interactions/bundle/bundle.ts'
 import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
 import { withEntryDeadline } from '../../runtime/aws/deadlines.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
-import { addedProfiles, blobs, seal, searchContexts } from '../../runtime/aws/ports.ts'
+import { addedGuides, addedProfiles, blobs, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index, writePorts } from '../../runtime/aws/search-index.ts'
 
-const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), profilesOf: addedProfiles() }
+const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), profilesOf: addedProfiles(), guidesOf: addedGuides() }
 const parts = bodyStepParts()
 const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 

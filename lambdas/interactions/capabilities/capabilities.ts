@@ -18,15 +18,17 @@ import { publicDocumentationOf, publicSecurityOf } from './public-claims.ts'
 import { SERVER_VERSION } from './server-version.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE_URL } from './us-core-claims.ts'
 
-export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
+type CapabilityPorts = Pick<Ports, 'clock' | 'choices' | 'profilesOf' | 'guidesOf'>
+
+export const capabilities = ({ clock, choices, profilesOf: added, guidesOf }: CapabilityPorts): Interaction => {
   const started = toInstant(clock.now())
   // Create the resources at the first request, because most processes never serve one.
   let resources: readonly Element[] | undefined
   return async ({ baseUrl, reading, tenant }) => {
     resources ??= resourcesOf(choices)
-    const profiles = await added?.(tenant)
+    const [profiles, guides = []] = [await added?.(tenant), await guidesOf?.()]
     const known = resources.map((each) => withProfiles(withCustom(each, reading), profiles))
-    return { status: 200, headers: MAY_BE_KEPT, body: { ...statement(baseUrl, started), rest: [rest(baseUrl, known, choices)] } }
+    return { status: 200, headers: MAY_BE_KEPT, body: { ...statement(baseUrl, started, guides), rest: [rest(baseUrl, known, choices)] } }
   }
 }
 
@@ -59,7 +61,7 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
   return { ...resource, supportedProfile: [...new Set([...own, ...[...mine].toSorted()])] }
 }
 
-const statement = (baseUrl: string, date: string): Resource => ({
+const statement = (baseUrl: string, date: string, guides: readonly string[]): Resource => ({
   ...{ resourceType: 'CapabilityStatement', id: 'fhir-server', contained: [...SERVER_OPERATIONS, ...SERVER_EXTENSIONS] },
   ...{ url: `${baseUrl}/metadata`, version: SERVER_VERSION, name: 'FHIRServer', title: 'FHIR R4 server', publisher: 'FHIR R4 server' },
   status: 'active',
@@ -69,7 +71,11 @@ const statement = (baseUrl: string, date: string): Resource => ({
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
   instantiates: [`${BULK_DATA_URL}/CapabilityStatement/bulk-data`, `${US_CORE_URL}/CapabilityStatement/us-core-server`],
-  implementationGuide: [`${BULK_DATA_URL}/ImplementationGuide/hl7.fhir.uv.bulkdata`, `${US_CORE_URL}/ImplementationGuide/hl7.fhir.us.core`],
+  implementationGuide: [
+    `${BULK_DATA_URL}/ImplementationGuide/hl7.fhir.uv.bulkdata`,
+    `${US_CORE_URL}/ImplementationGuide/hl7.fhir.us.core`,
+    ...guides,
+  ],
   format: ['application/fhir+json', 'json'],
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
 })

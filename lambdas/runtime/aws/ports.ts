@@ -26,7 +26,7 @@ import { RebuildProgress } from '../../indexing/rebuild/rebuild-progress.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
 import { announcedCanonicalsOf, announcingWriter } from '../../interactions/writing/canonical-announcements.ts'
-import { supportedProfiles } from '../../packages/supported-profiles.ts'
+import { addedGuidesOf, supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
@@ -103,6 +103,9 @@ export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() =>
 
 /** Profiles of the added packages. */
 export const addedProfiles = /* @__PURE__ */ once(() => supportedProfiles(addedPackages(), warn))
+
+/** ImplementationGuides of the added packages. */
+export const addedGuides = /* @__PURE__ */ once(() => addedGuidesOf(addedPackages(), warn))
 
 /** Definitions of the packages that operators added, and of those in the bundle. */
 const packages = /* @__PURE__ */ once(() => definitionsOf(addedPackages(), warn))

@@ -16,13 +16,9 @@ import type { Resource } from '../../fhir/resource.ts'
 import { addManifest } from '../../packages/manifest.ts'
 import { dependenciesOf, labelOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
 import { PackageReader } from '../../packages/package-reader.ts'
-import {
-  MAX_PACKAGE_PARAMETERS,
-  readSearchParameters,
-  SEARCH_PARAMETERS_FILE,
-  searchParametersFileOf,
-} from '../../packages/package-search-parameters.ts'
+import { MAX_PACKAGE_PARAMETERS, readSearchParameters, searchParameterFilesOf } from '../../packages/package-search-parameters.ts'
 import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
+import { guideFilesOf } from '../../packages/supported-profiles.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
 import { comparePrecedence } from '../../ports/definitions/version-order.ts'
 import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
@@ -207,12 +203,13 @@ const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> =
 /** Reads a package and prepares its files. Throws an Error if it cannot be added. */
 async function readSource(source: PackageSource): Promise<Read> {
   const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
-  const parameters: Resource[] = []
+  const [parameters, guides]: [Resource[], Resource[]] = [[], []]
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {
     const definition = file as Resource
     const reason = unsupportedReasonOf(definition)
     if (definition.resourceType === 'SearchParameter') parameters.push(definition)
+    if (definition.resourceType === 'ImplementationGuide') guides.push(definition)
     if (reason === undefined) making.add(definition)
     else making.leaveOut(definition, reason)
   })
@@ -220,13 +217,13 @@ async function readSource(source: PackageSource): Promise<Read> {
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
     throw new Error(`The archive is of ${label.name} ${label.version}`)
   const { content, leftOut } = making.build(label)
-  const files = addManifest(label, new Map([...packageFilesOf(content), ...parameterFilesOf(parameters)]))
+  const files = addManifest(
+    label,
+    new Map([...packageFilesOf(content), ...searchParameterFilesOf(parameters), ...guideFilesOf(label.version, guides)]),
+  )
   checkKept(label, content, files, parameters)
   return { label, manifest, content, files, leftOut, parameters }
 }
-
-const parameterFilesOf = (parameters: readonly Resource[]): readonly (readonly [string, string])[] =>
-  parameters.length === 0 ? [] : [[`${SEARCH_PARAMETERS_FILE}.json`, searchParametersFileOf(parameters)]]
 
 function checkKept({ name, version }: PackageLabel, content: Package, files: Read['files'], parameters: readonly Resource[]): void {
   if (parameters.length > MAX_PACKAGE_PARAMETERS)

@@ -27,7 +27,7 @@ import { definitionIssuesOf, tenantDefinitions } from '../../interactions/valida
 import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
-import { supportedProfiles } from '../../packages/supported-profiles.ts'
+import { addedGuidesOf, supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -174,6 +174,7 @@ export function composeServerCore(
     profiled: writeValidator(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions, clock })),
     ...stores,
     ...profiles,
+    ...(parts.packages === undefined ? {} : { guidesOf: addedGuidesOf(parts.packages, warn) }),
     profilesOf: parts.packages === undefined ? own : mergeProfiles(supportedProfiles(parts.packages, warn), own),
     clock,
     progress,
