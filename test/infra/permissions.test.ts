@@ -303,9 +303,20 @@ describe('permissions', () => {
   })
 })
 
-it('only functions that validate, write or describe the server read packages', () => {
+it('only functions that validate, write, describe the server or register search parameters read packages', () => {
   const reading = functionNames.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
-  expect(reading).toEqual(['apply-fhirpath', 'bundle', 'capabilities', 'create', 'delete', 'member-match', 'patch', 'update', 'validate'])
+  expect(reading).toEqual([
+    'apply-fhirpath',
+    'bundle',
+    'capabilities',
+    'create',
+    'delete',
+    'member-match',
+    'patch',
+    'settle-transactions',
+    'update',
+    'validate',
+  ])
 })
 
 it('apply-fhirpath reads definitions of tenants and no other resources', () => {
