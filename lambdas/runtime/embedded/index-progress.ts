@@ -1,4 +1,4 @@
-/** What the operations `$reindex` and `$reindex-status` need of the embedded index. */
+/** Progress and rebuilds of the embedded index, for the operations `$reindex` and `$reindex-status`. */
 import { statusOf } from '../../indexing/lifecycle/status.ts'
 import type { IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
 import type { Stores } from './stores.ts'
