@@ -14,6 +14,7 @@ export const LATER: Readonly<Record<string, { readonly entry: string; readonly i
   'tenant-index-state': { entry: './lambdas/runtime/tenant-index-state.ts', imported: /^\.\.\/tenant-index-state\.ts$/ },
   'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
   'page-templates': { entry: './lambdas/auth/pages/page-templates.ts', imported: /^\.\.\/\.\.\/auth\/pages\/page-templates\.ts$/ },
+  'shaped-body': { entry: './lambdas/interactions/shaped-body.ts', imported: /\/interactions\/shaped-body\.ts$/ },
   'public-read': { entry: './lambdas/http/public-read/admission.ts', imported: /\/public-read\/admission\.ts$/ },
   expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /\/forked-expressions\.ts$/ },
   'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
