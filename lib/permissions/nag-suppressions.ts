@@ -210,6 +210,11 @@ export function suppressServiceStackFindings(
       reason: 'Each job has files of its own',
     },
     {
+      rules: [`AwsSolutions-IAM5[Resource::<${idIn(stack, 'Exports/Bucket')}.Arn>/exports/*/request/*]`],
+      at: /^MemberMatch\/Role$/,
+      reason: 'Each match has a request of its own',
+    },
+    {
       rules: exports.flatMap(targetOf).flatMap((target) => (target === undefined ? [] : [partOf(stack, target)])),
       at: /^ExportSweep\/Role$/,
       reason: 'Each run of a schedule has a folder of its own',

@@ -159,7 +159,7 @@ describe('a stage with exports', () => {
     names.filter((name) => isFunctionAllowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
   const rows = (action: string, key: string) => functionsAllowed(`dynamodb:${action}`, ARNS.StateTable, { 'dynamodb:LeadingKeys': [key] })
   const WORKERS = ['export-step', 'export-sweep']
-  const ALL = ['export', 'export-cancel', 'export-schedule', 'export-status', ...WORKERS].sort()
+  const ALL = ['export', 'export-cancel', 'export-schedule', 'export-status', 'member-match', ...WORKERS].sort()
 
   it('lets only export functions access jobs, and only writers change segments', () => {
     for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports')]).toEqual([action, ALL])
@@ -181,7 +181,12 @@ describe('a stage with exports', () => {
   })
 
   it('starts exports by kick-off, stops them by cancel, and both by sweep', () => {
-    expect(functionsAllowed('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-schedule', 'export-sweep'])
+    expect(functionsAllowed('states:StartExecution', ARNS.ExportingMachine)).toEqual([
+      'export',
+      'export-schedule',
+      'export-sweep',
+      'member-match',
+    ])
     const executionOf = (machine: string) =>
       `${machine.replace(':stateMachine:', ':execution:').replace('000000000000', '111111111111')}:job-1`
     const execution = executionOf(ARNS.ExportingMachine)

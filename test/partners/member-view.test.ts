@@ -3,9 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { CLAIM_PAIRS } from '../fixtures/payer/claims.ts'
 import { memberClientOf } from './member-tokens.ts'
-import { amountsOf, membersBundle, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+import { amountsOf, CLAIM_UNDER_VIEW, membersBundle, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
 
 const withMember = (proof: (member: TestClient, server: SettingsServer) => Promise<void>, scopes?: readonly string[]): Promise<void> =>
   withSettings(PAYER_SETTINGS, async (server) => {
@@ -14,12 +13,10 @@ const withMember = (proof: (member: TestClient, server: SettingsServer) => Promi
     await proof(await memberClientOf(server, { id: 'payer', patient: 'ann', ...(scopes === undefined ? {} : { scopes }) }), server)
   })
 
-const WITHOUT = CLAIM_PAIRS[0]![1] as Tree
-
 /** Expects the claim of the member as CARIN shows it without amounts. */
 function expectShown(claim: Tree): void {
   expect({ ...claim, meta: undefined, patient: undefined, id: undefined }).toEqual({
-    ...{ ...WITHOUT, meta: undefined, patient: undefined, id: undefined },
+    ...{ ...CLAIM_UNDER_VIEW, meta: undefined, patient: undefined, id: undefined },
   })
   expect(claim.meta.tag).toEqual([expect.objectContaining({ code: 'SUBSETTED' })])
   expect(amountsOf(claim)).toEqual([])

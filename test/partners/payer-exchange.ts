@@ -31,10 +31,18 @@ export const coverageOf = (card: string, patient: string): Tree => ({
   payor: [{ display: 'Payer' }],
 })
 
+const [WHOLE_CLAIM, VIEWED_CLAIM] = CLAIM_PAIRS[0]!.map((claim) => ({
+  // Exports cover services of the last years only.
+  ...claim,
+  billablePeriod: { start: new Date().toISOString().slice(0, 10) },
+})) as unknown as readonly [Tree, Tree]
+/** Stored claim as the view of a partner shows it. Its patient and its id differ. */
+export const CLAIM_UNDER_VIEW = VIEWED_CLAIM
+
 /** Returns the stored resources of a member: the Patient, a Coverage, an Observation and a claim with amounts. */
 const recordOf = ({ id, family, given, birthDate, card }: Member): readonly Tree[] => {
   const patient = { reference: `Patient/${id}` }
-  const { meta: _, ...claim } = CLAIM_PAIRS[0]![0]
+  const { meta: _, ...claim } = WHOLE_CLAIM
   return [
     {
       ...{ resourceType: 'Patient', id, birthDate, gender: 'female', name: [{ family, given: [given] }] },
@@ -42,7 +50,7 @@ const recordOf = ({ id, family, given, birthDate, card }: Member): readonly Tree
     },
     { ...coverageOf(card, patient.reference), id: `coverage-${id}` },
     { resourceType: 'Observation', id: `weight-${id}`, status: 'final', code: { text: 'weight' }, subject: patient },
-    { ...(claim as Tree), id: `claim-${id}`, patient },
+    { ...claim, id: `claim-${id}`, patient },
   ]
 }
 
@@ -165,7 +173,7 @@ export function expectRecordWithoutAmounts(lines: readonly Tree[]): void {
   ])
   const claim = lines.find(({ resourceType }) => resourceType === 'ExplanationOfBenefit')!
   expect([claim.total, claim.payment, claim.meta.tag]).toEqual([undefined, undefined, [expect.objectContaining({ code: 'SUBSETTED' })]])
-  const { meta: _, ...without } = CLAIM_PAIRS[0]![1] as Tree
+  const { meta: _, ...without } = CLAIM_UNDER_VIEW
   expect({ ...claim, meta: undefined, patient: undefined, id: undefined }).toEqual({
     ...{ ...without, meta: undefined, patient: undefined, id: undefined },
   })
