@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   package: async () => (await import('./commands/package.ts')).packageCommand,
   audit: async () => (await import('./commands/audit.ts')).auditCommand,
+  disclosures: async () => (await import('./commands/disclosures.ts')).disclosuresCommand,
   usage: async () => (await import('./commands/usage.ts')).usageCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   launch: async () => (await import('./commands/launch.ts')).launchCommand,

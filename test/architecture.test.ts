@@ -222,7 +222,10 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     stream: ['feed', 'lifecycle'],
     rebuild: ['stream', 'feed', 'lifecycle'],
   },
-  'lambdas/partners': { '.': [], match: [], consent: [], groups: [], bulk: ['match', 'consent', 'groups'], usage: [] },
+  'lambdas/partners': {
+    ...{ '.': [], match: [], consent: [], groups: [], bulk: ['match', 'consent', 'groups'] },
+    ...{ usage: ['disclosures'], disclosures: [] },
+  },
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: ['types'] },
   'lambdas/ports': {
     '.': [],

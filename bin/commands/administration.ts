@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import type { StageTable } from '../../lambdas/runtime/backup/stage.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Administration, hasData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
+import { type DisclosureRecords, openDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { warn } from '../output.ts'
 import { dataOption, portOption, type ServerOptions, serverLocationOf } from './options.ts'
@@ -65,6 +66,15 @@ export async function readStageDeployment(stage: string) {
   if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
   const { auditRetentionDays } = config
   return { stage, region, stateTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
+}
+
+/** Opens the records of what partners received from the selected server. */
+export async function openDisclosureRecords(place: ServerLocationOptions): Promise<DisclosureRecords> {
+  if (place.stage === undefined) return openDisclosures(await dataFolderAt(serverLocationOf(place)))
+  const { region, bucket } = await readStageDeployment(place.stage)
+  if (bucket === undefined) throw new Error(`.fhir/${place.stage}.json does not name the bucket: deploy the stage again`)
+  const { openDeploymentDisclosures } = await import('../../lambdas/runtime/aws/administration.ts')
+  return openDeploymentDisclosures({ region, bucket })
 }
 
 /** Returns the table of the resources of a stage, and what its functions know of it. */

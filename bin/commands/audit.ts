@@ -19,7 +19,7 @@ type Options = ServerLocationOptions & AuditFilter & { readonly since?: number; 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Returns the instant in milliseconds since 1970: that of a date or time, or so many minutes, hours or days ago. */
-function parseTime(text: string): number {
+export function parseTime(text: string): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   if (count !== undefined) return Date.now() - Number(count) * UNITS[unit]!
   const time = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/.test(text)

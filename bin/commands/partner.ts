@@ -1,16 +1,19 @@
 /** `fhir partner`: administers the organizations that get data of members by matches and exports: other payers, and providers. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Client, removeClient } from '../../lambdas/runtime/control/administration.ts'
+import { readDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
 import { print } from '../output.ts'
 import {
   collectOption,
   formatTable,
   jsonOption,
+  openDisclosureRecords,
   type ServerLocationOptions,
   warnAboutTenants,
   withAdministration,
   withLocationOptions,
 } from './administration.ts'
+import { parseTime } from './audit.ts'
 import { keysOf, newKeyOf, registerClient, warnAboutNetworkAccess } from './client-keys.ts'
 import { withExamples } from './options.ts'
 import { describeClient, type JsonOptions, printClient } from './registered-client.ts'
@@ -27,6 +30,9 @@ type Added = ServerLocationOptions &
     readonly jwksUri?: string
     readonly newKey?: string
   }
+
+/** In milliseconds since 1970. */
+type Period = { readonly from?: number; readonly to?: number }
 
 /** Scopes of every partner. They open its own Groups, and what its matches and exports return. */
 const SCOPES = ['system/*.rs']
@@ -94,6 +100,24 @@ const remove = new Command('remove')
     print(`The partner ${id} is removed. Its tokens are rejected within three seconds\n`)
   })
 
+const matches = new Command('matches')
+  .description('count the matches of a partner, by outcome')
+  .argument('<id>', 'id of the partner')
+  .addOption(new Option('--from <time>', 'from this date or time on, or from 30m, 12h or 7d ago (default: all)').argParser(parseTime))
+  .addOption(new Option('--to <time>', 'before this date or time (default: now)').argParser(parseTime))
+  .addOption(jsonOption('the counts'))
+  .action(async (partner: string, { from, to, json, ...place }: ServerLocationOptions & JsonOptions & Period) => {
+    const records = await openDisclosureRecords(place)
+    const counts: Record<string, number> = {}
+    const period = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+    for await (const { kind, outcome } of readDisclosures(records, { partner, ...period }))
+      if (kind === 'match') counts[outcome] = (counts[outcome] ?? 0) + 1
+    if (json) return print(`${JSON.stringify(counts)}\n`)
+    if (Object.keys(counts).length === 0) return print(`There are no matches of ${partner}\n`)
+    const rows = Object.entries(counts).sort(([, a], [, b]) => b - a)
+    print(formatTable([['OUTCOME', 'MEMBERS'], ...rows.map(([outcome, count]) => [outcome, String(count)])]))
+  })
+
 export const partnerCommand = new Command('partner')
   .description('register, list and remove organizations that get data of members: other payers, and providers')
   .addCommand(
@@ -102,4 +126,5 @@ export const partnerCommand = new Command('partner')
     ]),
   )
   .addCommand(withExamples(withLocationOptions(list), ['npm run -s fhir -- partner list --json']))
+  .addCommand(withExamples(withLocationOptions(matches), ['npm run -s fhir -- partner matches other-payer --from 30d']))
   .addCommand(withExamples(withLocationOptions(remove), ['npm run -s fhir -- partner remove other-payer']))

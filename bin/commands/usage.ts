@@ -1,8 +1,10 @@
 /** `fhir usage`: prints how many members' data were transferred to apps in a year, as US payers report it. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { openAuditReader } from '../../lambdas/runtime/control/administration.ts'
+import { readDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import {
+  countDisclosures,
   countTransfers,
   openTransferReader,
   type PatientAccessUsage,
@@ -11,7 +13,14 @@ import {
   type UsageCounts,
 } from '../../lambdas/runtime/control/usage.ts'
 import { print, warn } from '../output.ts'
-import { formatTable, jsonOption, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administration.ts'
+import {
+  formatTable,
+  jsonOption,
+  openDisclosureRecords,
+  readStageDeployment,
+  type ServerLocationOptions,
+  withLocationOptions,
+} from './administration.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
 type Options = ServerLocationOptions & {
@@ -62,10 +71,16 @@ async function readerOf(options: Options): Promise<TransferReader> {
   return options.by === 'request' ? requestsAsTransfers(await openAuditReader(folder, onDamaged)) : openTransferReader(folder, onDamaged)
 }
 
-async function printUsage(transfers: TransferReader, { year, tenant, by, json }: Options): Promise<void> {
+async function printUsage(transfers: TransferReader, options: Options): Promise<void> {
+  const { year, tenant, by, json } = options
   const patientAccess = await countTransfers(transfers.read(year), tenant)
-  if (json) return print(`${JSON.stringify({ year, ...(tenant === undefined ? {} : { tenant }), by, patientAccess })}\n`)
+  const period = { from: Date.UTC(year, 0), to: Date.UTC(year + 1, 0), ...(tenant === undefined ? {} : { tenant }) }
+  const partners = await countDisclosures(readDisclosures(await openDisclosureRecords(options), period))
+  if (json) return print(`${JSON.stringify({ year, ...(tenant === undefined ? {} : { tenant }), by, patientAccess, partners })}\n`)
   print(formatTable([['PERIOD', 'PATIENTS', 'MORE THAN ONCE', 'APPS'], ...rowsOf(String(year), patientAccess)]))
+  if (partners.length === 0) return
+  const rows = partners.map(({ partner, ...counts }) => [partner, ...[counts.requests, counts.matched, counts.exported].map(String)])
+  print(`\n${formatTable([['PARTNER', 'REQUESTS', 'MEMBERS MATCHED', 'MEMBERS EXPORTED'], ...rows])}`)
 }
 
 const rowsOf = (year: string, { months, ...total }: PatientAccessUsage): readonly (readonly string[])[] => [

@@ -1,5 +1,6 @@
 /** Steps of the export workflow (workflow.ts): their dependencies, inputs and outputs. */
 import type { FoundMatch, MatchOwner } from '../partners/bulk/found-match.ts'
+import type { TransmittingPayer } from '../partners/disclosures/transmissions.ts'
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { Rows } from '../ports/rows/rows.ts'
@@ -42,6 +43,8 @@ export type ExportParts = {
   readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
   /** Settings of exports for partners. */
   readonly partners: PartnerSettings
+  /** Record of disclosures of exports for partners, and the payer that transmits them. */
+  readonly disclosing: { readonly blobs: Pick<BlobStore, 'put'>; readonly payer: TransmittingPayer }
   /** Reports errors of a step. */
   readonly report: (error: unknown) => void
 }

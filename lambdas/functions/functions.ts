@@ -34,6 +34,7 @@ import {
  * - `conformance`: reads definitions that are deployed with the code. `packages`: reads packages that operators added.
  * - `restored-tables`: changes settings of restored tables, but none of their items.
  * - `audit-archive`: adds objects to the archive of audit records. It cannot read them.
+ * - `disclosures`: writes the records of what partners received. It cannot read them.
  */
 export type PortName =
   | 'resources'
@@ -70,6 +71,7 @@ export type PortName =
   | 'packages'
   | 'restored-tables'
   | 'audit-archive'
+  | 'disclosures'
   | ExportPort
 
 /**
@@ -153,7 +155,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   validate: { kind: 'request', ports: ['resources', 'index', 'conditional-searches', 'progress', 'conformance', 'packages', ...CALLER] },
   'apply-fhirpath': { kind: 'request', ports: ['own-definitions', 'progress', 'conformance', 'packages', ...CALLER] },
   everything: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
-  'member-match': { kind: 'request', ports: [...WRITING, 'jobs', 'match-requests', 'start-exports'] },
+  'member-match': { kind: 'request', ports: [...WRITING, 'jobs', 'match-requests', 'start-exports', 'disclosures'] },
   export: { kind: 'request', ports: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...CALLER] },
   'export-status': { kind: 'light', ports: ['jobs', 'job-list', 'links', 'persons', ...CALLER] },
   'export-cancel': { kind: 'light', ports: ['jobs', 'stop-exports', 'removed-files', 'persons', ...CALLER] },
@@ -179,7 +181,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
   'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },
   'link-key': { kind: 'light', ports: ['link-key'] },
-  'export-step': { kind: 'worker', ports: ['resources', 'writer', 'index', 'progress', 'job-rows', 'export-files'] },
+  'export-step': { kind: 'worker', ports: ['resources', 'writer', 'index', 'progress', 'job-rows', 'export-files', 'disclosures'] },
   'export-sweep': {
     kind: 'request',
     ports: ['job-rows', 'passes', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],

@@ -102,6 +102,7 @@ export const SETTINGS = [
   setting('publicReadRate', 'count', '20'), // requests without a token per second that an address may send to publicRead; further ones are answered 429. On AWS the limit withoutToken of the stage replaces it
   setting('publicReadBurst', 'count', '100'), // requests without a token that an address may send to publicRead at once after a pause
   setting('publicReadTotal', 'count', '200'), // requests without a token per second that all addresses together may send to publicRead; further ones are answered 429
+  setting('disclosureYears', 'count', '6'), // years for which the records of what partners received about members are retained
   setting('requestLog', 'switch', 'off'), // on: a line of JSON on standard output for each request: interaction, type, status, bytes, request id, total milliseconds, and milliseconds per dependency. On AWS the default is on, and the lines are in the logs of the functions
   setting('metricsPort', 'port', '0'), // port of 127.0.0.1 that answers `GET /metrics` in the text format of Prometheus; 0: none
   setting('searchBudget', 'wait', '10000'), // milliseconds that a search may run before it is answered 503; it waits up to twice as long for the index and for earlier searches

@@ -1,15 +1,21 @@
-/** Part of grants.ts: environment variables and permissions of the archive of audit records. */
+/** Part of grants.ts: environment variables and permissions of the archive of audit records, and of the records of disclosures. */
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { type AwsResources, allow, allowDecryption, allowEncryption, type PortGrant } from './permissions.ts'
 
+/** Start of the keys of the records of disclosures. */
+export const DISCLOSURES_PREFIX = 'disclosures/'
 /** Keys of the archived records. */
 export const ARCHIVED_RECORDS = 'audit/*'
 
-export const AUDIT_GRANTS: Readonly<Record<'audit-archive', PortGrant>> = {
+export const AUDIT_GRANTS: Readonly<Record<'audit-archive' | 'disclosures', PortGrant>> = {
   'audit-archive': (aws) => ({
     environment: { FHIR_AUDIT_BUCKET: aws.auditBucket!.bucketName },
     // The key of the bucket is a data key, which S3 decrypts for later writes.
     statements: [allow(['s3:PutObject'], [aws.auditBucket!.arnForObjects(ARCHIVED_RECORDS)]), allowDecryption(aws), allowEncryption(aws)],
+  }),
+  disclosures: (aws) => ({
+    environment: { FHIR_BUCKET: aws.bucket.bucketName },
+    statements: [allow(['s3:PutObject'], [aws.bucket.arnForObjects(`${DISCLOSURES_PREFIX}*`)]), allowDecryption(aws), allowEncryption(aws)],
   }),
 }
 

@@ -258,6 +258,7 @@ function partsOf({ bucket, auditBucket, domain, resourceTable, stateTable }: Par
       ...OVERFLOW_PATTERNS,
       ...DEFINITION_OVERFLOW_PATTERNS,
       ...PERSON_OVERFLOW_PATTERNS,
+      'disclosures/*',
       'packages/*',
       'queries/*',
       'tokens/*',

@@ -10,11 +10,13 @@ import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
+import { readConfig } from '../../lambdas/runtime/config.ts'
 import { EXPORT_LOGS } from '../edge/export-files.ts'
+import { DISCLOSURES_PREFIX } from '../permissions/audit-grants.ts'
 import { suppressDataStackFindings } from '../permissions/nag-suppressions.ts'
 import { createResourceTable, createStateTable } from '../resource-table.ts'
 import { vaultAccountOf } from '../settings/backup-settings.ts'
-import { isArchiving, type Settings } from '../settings/settings.ts'
+import { isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { createAuditBucket } from './audit-archive.ts'
 import { FAILED_RECORDS_PREFIX } from './failed-records.ts'
 import { Network } from './network.ts'
@@ -59,7 +61,7 @@ export class DataStack extends Stack {
     this.resourceTable = createResourceTable(this, this.key, capacity)
     this.stateTable = createStateTable(this, this.key, capacity, isArchiving(settings))
     this.logsBucket = this.#logsBucket(settings)
-    this.bucket = this.#dataBucket()
+    this.bucket = this.#dataBucket(settings)
     if (auditArchiveYears !== undefined)
       this.auditBucket = createAuditBucket(this, { years: auditArchiveYears, key: this.key, logs: this.logsBucket, common: SAFE })
     if (vpc !== undefined) {
@@ -165,10 +167,11 @@ export class DataStack extends Stack {
 
   /**
    * Creates the bucket for data. `bodies/`: bodies too large for an item; those of an earlier server version are in `overflow/`. `queries/`,
-   * `tokens/`: data that search links refer to. `packages/`: definitions that operators added. `aws/`: records that no function could
-   * process. Access logs show the keys of its objects, so no key names a resource.
+   * `tokens/`: data that search links refer to. `packages/`: definitions that operators added. `disclosures/`: what partners received.
+   * `aws/`: records that no function could process. Access logs show the keys of its objects, so no key names a resource.
    */
-  #dataBucket(): IBucket {
+  #dataBucket(settings: Settings): IBucket {
+    const { disclosureYears } = readConfig(serviceEnvironmentOf(settings))
     return new Bucket(this, 'DataBucket', {
       ...SAFE,
       encryption: BucketEncryption.KMS,
@@ -180,6 +183,7 @@ export class DataStack extends Stack {
         { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
         // Records that no operator has redriven may expire: the table holds all of their resources.
         { prefix: FAILED_RECORDS_PREFIX, expiration: Duration.days(90), noncurrentVersionExpiration: Duration.days(1) },
+        { prefix: DISCLOSURES_PREFIX, expiration: Duration.days(366 * disclosureYears) },
         { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
         {
           noncurrentVersionExpiration: RECOVERY,

@@ -75,6 +75,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   publicReadRate: { trials: publicRead.publicRateTrials, wrong: COUNT },
   publicReadBurst: { trials: publicRead.publicBurstTrials, wrong: COUNT },
   publicReadTotal: { trials: publicRead.publicTotalTrials, wrong: COUNT },
+  disclosureYears: { trials: payer.disclosureTrials, wrong: COUNT },
   requestLog: { trials: requests.requestLogTrials, wrong: SWITCH },
   metricsPort: { trials: requests.metricsTrials, wrong: wrong('a port from 1 to 65535, or 0 for none', '-1', '65536', 'on', '') },
   searchBudget: { trials: requests.budgetTrials, wrong: wrong('a whole number from 1 to 3600000', '0', '3600001', '1e3') },

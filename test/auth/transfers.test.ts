@@ -100,7 +100,12 @@ it('fhir usage prints the patients, those with more than one transfer, and the a
   }
   const counts = { enrollees: 2, repeated: 1, apps: 2 }
   const month = expect.stringMatching(new RegExp(`^${YEAR}-\\d\\d$`))
-  expect(JSON.parse(await usage('--json'))).toEqual({ year: YEAR, by: 'day', patientAccess: { ...counts, months: [{ month, ...counts }] } })
+  expect(JSON.parse(await usage('--json'))).toEqual({
+    year: YEAR,
+    by: 'day',
+    patientAccess: { ...counts, months: [{ month, ...counts }] },
+    partners: [],
+  })
   expect(JSON.parse(await usage('--json', '--tenant', 'north')).patientAccess).toEqual({ enrollees: 0, repeated: 0, apps: 0, months: [] })
   const byRequest = JSON.parse(await usage('--json', '--by', 'request', '--tenant', 'default'))
   expect(byRequest).toMatchObject({ by: 'request', tenant: 'default', patientAccess: { enrollees: 2, repeated: 1, apps: 2 } })

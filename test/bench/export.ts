@@ -48,13 +48,14 @@ const resources = await fill()
 
 type Spent = { readonly wall: number; readonly processor: number }
 
+const blobs = new FilesystemBlobStore(join(scratch, 'blobs'))
 const workflow = new InProcessWorkflow({
   definition: exportWorkflow('export-step'),
   step: exportStep({
     ...{
       rows,
       resources: store,
-      blobs: new FilesystemBlobStore(join(scratch, 'blobs')),
+      blobs,
       now: () => Date.now(),
       elapsed: () => performance.now(),
       newId: () => crypto.randomUUID(),
@@ -64,6 +65,7 @@ const workflow = new InProcessWorkflow({
     expressions: () => ({ evaluate: unexpectedSearch }),
     ...{ budget: 10_000, groupTypes: [], additionalResources: DEFAULT_ADDITIONAL_RESOURCES, storeMatch: noMatches, report: console.error },
     partners: { payer: [], sensitiveLabels: 'unknown', payerWindowYears: 5, providerSince: '2016-01-01' },
+    disclosing: { blobs, payer: { name: 'Payer' } },
   }),
   writers: 1,
   report: console.error,

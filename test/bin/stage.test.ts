@@ -123,7 +123,7 @@ await runOnDynamo(async (engine) => {
       const { out, err } = await fhir('', 'usage', '--year', '2026', '--json', '--stage', 'counted')
       const month = (month: string, enrollees: number) => ({ month, enrollees, repeated: 0, apps: 1 })
       const patientAccess = { enrollees: 2, repeated: 1, apps: 1, months: [month('2026-01', 1), month('2026-02', 2)] }
-      expect([JSON.parse(out), err]).toEqual([{ year: 2026, by: 'day', patientAccess }, ''])
+      expect([JSON.parse(out), err]).toEqual([{ year: 2026, by: 'day', patientAccess, partners: [] }, ''])
     })
 
     it('audit records are read from the archive, and those of the table that are not in it', async () => {

@@ -22,6 +22,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
   additionalResources: {},
   storeMatch: noMatches,
   partners: { payer: [], sensitiveLabels: 'none', payerWindowYears: 5, providerSince: '2016-01-01' },
+  disclosing: { blobs: stores.blobs, payer: { name: 'Payer' } },
   report: () => undefined,
   ...more,
 })

@@ -81,6 +81,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   packages: ['s3'],
   'restored-tables': ['dynamodb'],
   'audit-archive': ['dynamodb', 's3'],
+  disclosures: ['s3'],
 }
 
 describe('the code of a function', () => {

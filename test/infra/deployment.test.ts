@@ -54,6 +54,7 @@ const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   treatment: 'listed',
   reportOptOut: 'on',
   publicRead: 'system/Location.rs system/Organization.rs?type=prov',
+  disclosureYears: '7',
   requestLog: 'on',
   searchBudget: '5000',
 }

@@ -118,12 +118,13 @@ describe.each(stageEntries)('the stacks: %s', (name, stacks) => {
     }
   })
 
-  it('expire stored queries after 3 days, token lists after 2, failed records after 90, and large bodies never', () => {
+  it('expire stored queries after 3 days, token lists after 2, failed records after 90, disclosures after six years, and large bodies never', () => {
     const bucket = Object.entries(resourcesOfType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
     const expiring = bucket.LifecycleConfiguration.Rules.filter((rule: Tree) => rule.ExpirationInDays !== undefined)
     expect(expiring.map(({ Prefix, ExpirationInDays }: Tree) => [Prefix, ExpirationInDays])).toEqual([
       ['queries/', 3],
       ['aws/lambda/', 90],
+      ['disclosures/', 2196],
       ['tokens/', 2],
     ])
   })
@@ -206,6 +207,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   rebuilding: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
   blobs: ['FHIR_BUCKET'],
   packages: ['FHIR_BUCKET'],
+  disclosures: ['FHIR_BUCKET'],
   workflow: ['FHIR_REBUILD_WORKFLOW'],
   keys: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
   audit: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],

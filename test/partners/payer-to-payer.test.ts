@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { runFhir } from '../bin/process.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
@@ -60,6 +61,58 @@ describe('a payer that is a partner', () => {
         await exportOf(partner, `/Group/${group.id}/$davinci-data-export?exportType=${encodeURIComponent(EXPORT_TYPE)}`),
       )
       expect((await server.get('/Consent?patient=ann')).body.total).toBe(1)
+    }))
+
+  it('leaves a record of each match and export, which one command prints', () =>
+    withPayer(async (server, partner) => {
+      expect((await match(partner, ANN)).status).toBe(200)
+      for (const wrong of [{ ...ANN, card: 'W-0003' }, BERT]) await match(partner, wrong, wrong === BERT ? { status: 'rejected' } : {})
+      const { id } = await onlyGroup(partner)
+      const { output } = await manifestOf(partner, `/Group/${id}/$davinci-data-export`)
+      const records = async (...args: readonly string[]) => {
+        const { code, out } = await runFhir(...args, '--json', '--data', server.folder)
+        expect(code).toBe(0)
+        return out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
+      }
+      const [matched, exported, ...more] = (await records('disclosures', '--partner', 'payer', '--patient', 'ann')).toSorted((a, b) =>
+        a.kind < b.kind ? 1 : -1,
+      )
+      const common = { tenant: 'default', partner: 'payer', patient: 'Patient/ann' }
+      expect(matched).toMatchObject({ ...common, kind: 'match', outcome: 'matched', grounds: expect.arrayContaining([`Group/${id}`]) })
+      const counts = Map.groupBy(output as readonly Tree[], ({ type }) => type)
+      const types = Object.fromEntries([...counts].map(([type, files]) => [type, files.reduce((sum, { count }) => sum + count, 0)]))
+      expect(exported).toMatchObject({ ...common, kind: 'export', outcome: 'exported', grounds: [`Group/${id}`], exportType: EXPORT_TYPE })
+      expect([more, exported.types, types.Patient, types.Provenance]).toEqual([[], types, 1, 1])
+      expect(await records('disclosures', '--job', exported.job)).toEqual([exported])
+      expect(await records('partner', 'matches', 'payer')).toEqual([{ matched: 1, 'no match': 1, 'consent not complied with': 1 }])
+      const year = String(new Date().getUTCFullYear())
+      const [{ partners }] = await records('usage', '--year', year)
+      expect(partners).toEqual([{ partner: 'payer', requests: 4, matched: 1, exported: 1 }])
+      expect((await runFhir('usage', '--year', year, '--data', server.folder)).out).toMatch(/\npayer +4 +1 +1\n$/)
+      const { out } = await runFhir('disclosures', '--patient', 'ann', '--data', server.folder)
+      const [head, ...lines] = out.trimEnd().split('\n').map((line) => line.split(/ {2,}/)) // biome-ignore format: one line
+      expect([head?.slice(0, 5), lines.map((cells) => cells.slice(1, 5)).toSorted()]).toEqual([
+        ['AT', 'KIND', 'PARTNER', 'PATIENT', 'OUTCOME'],
+        [
+          ['export', 'payer', 'Patient/ann', 'exported'],
+          ['match', 'payer', 'Patient/ann', 'matched'],
+        ],
+      ])
+      const nothing = await runFhir('disclosures', '--patient', 'bert', '--data', server.folder)
+      expect(nothing).toEqual({ code: 0, out: '', err: 'fhir: no disclosure matches\n' })
+    }))
+
+  it('receives a Provenance that names the payer as transmitter', () =>
+    withPayer(async (server, partner) => {
+      expect((await match(partner, ANN)).status).toBe(200)
+      const { id } = await onlyGroup(partner)
+      const lines = await exportOf(partner, `/Group/${id}/$davinci-data-export`)
+      const [provenance, ...more] = lines.filter(({ resourceType }) => resourceType === 'Provenance')
+      expect([provenance?.target, provenance?.agent[0].who.identifier, more]).toEqual([[{ reference: 'Patient/ann' }], OWN, []])
+      expect((await server.get('/Provenance')).body.total).toBe(0)
+      expect(
+        (await server.post('/Provenance/$validate', provenance)).body.issue.filter(({ severity }: Tree) => severity === 'error'),
+      ).toEqual([])
     }))
 
   it('stores the same Consent once, and a Group for each match', () =>
@@ -137,7 +190,7 @@ describe('a payer that is a partner', () => {
       const { output, error } = await manifestOf(partner, `/Group/${id}/$davinci-data-export?_type=Claim,Coverage`)
       const [outcome] = await linesOf(partner, error)
       expect([byType(await linesOf(partner, output)), outcome?.issue[0].details?.text]).toEqual([
-        { Coverage: ['coverage-ann'], Patient: ['ann'] },
+        { Coverage: ['coverage-ann'], Patient: ['ann'], Provenance: [expect.any(String)] },
         '_type names Claim, which is no type of this export',
       ])
     }))

@@ -17,7 +17,7 @@ const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
   file: ['key', 'address', 'base-urls', ...['store.db', 'index.db', 'index.db.next', 'grants.db', 'exports.db'].flatMap(withLogs)],
   folder: [
     'audit',
-    ...['blobs', 'exports'].flatMap((name) => [name, `${name}/objects`, `${name}/parts`]),
+    ...['blobs', 'exports', 'disclosures'].flatMap((name) => [name, `${name}/objects`, `${name}/parts`]),
     'signing-keys',
     'packages',
     'usage',
@@ -29,7 +29,7 @@ const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
  * folder.
  */
 export const isServerEntry = (name: string): boolean =>
-  /^(?:(?:key|address|base-urls)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|usage|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
+  /^(?:(?:key|address|base-urls)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|usage|disclosures|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
     name,
   )
 

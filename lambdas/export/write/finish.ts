@@ -13,6 +13,7 @@ import { OMISSION_TEXTS } from '../select/omission-reason.ts'
 import type { ExportParts } from '../step-types.ts'
 import { type FileRow, FileUpload, fileNameOf, fileNumberOf, MIN_PART_BYTES, NDJSON_CONTENT_TYPE, PART_BYTES } from './multipart-uploads.ts'
 import { checkOmissionCount, OMISSIONS_FILE } from './omissions.ts'
+import { recordPartnerExport } from './partner-record.ts'
 
 /** Lines of a type from all writers. `rest`: byte ranges of the tails that hold those outside the parts, in their order. */
 type TypeLines = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
@@ -26,7 +27,7 @@ export async function finishJob(parts: ExportParts, job: Job): Promise<void> {
   for (const each of [...types.values()].sort((a, b) => (a.name < b.name ? -1 : 1)))
     if (each.count > 0 && each.name !== OMISSIONS_FILE) files.push(...(await completeFiles(parts, job, each, sizes)))
   const errors = await writeErrors(parts, job, omissions)
-  const all = [...files, ...errors]
+  const all = [...files, ...(await recordPartnerExport(parts, job, files)), ...errors]
   if (omissions.some((line) => line.includes(OMISSION_TEXTS.damaged)))
     parts.report(new MachineFault('store-damaged', `The export ${job.id} lacks what its file of errors names: ${omissions.length} in all`))
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, all, parts.now()))

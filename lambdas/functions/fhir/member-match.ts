@@ -3,10 +3,11 @@ import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
 import { memberMatch } from '../../interactions/operations/member-match.ts'
+import { recordedMatch } from '../../interactions/operations/recorded-match.ts'
 import { exportFiles, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
-import { clock, config, deploymentSettings, seal, searchContexts } from '../../runtime/aws/ports.ts'
+import { blobs, clock, config, deploymentSettings, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, writePorts } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
@@ -21,7 +22,7 @@ const bulk = {
 
 export const handler = httpHandler<'member-match'>({
   interactions: {
-    'member-match': memberMatch({ ...writePorts(), choices: config() }),
+    'member-match': recordedMatch(memberMatch({ ...writePorts(), choices: config() }), { disclosures: blobs(), clock: clock() }),
     'bulk-member-match': startBulkMatch(bulk, 'payer'),
     'provider-member-match': startBulkMatch(bulk, 'provider'),
   },

@@ -71,7 +71,7 @@ export const memberMatch =
     const [kept] = await readCurrent(data, 'Consent', [storedConsentIdOf(own)])
     const left = kept === undefined ? asked : permittedUntil(kept)
     // guard: revoked-consent-permits-nothing
-    if (left === undefined) throw noMemberMatched()
+    if (left === undefined) throw noMemberMatched('denied')
     const until = Math.min(asked, left)
     const sentPair = { patient: sent.resource, coverage: coverage.resource }
     const [payer] = ports.choices.payer
@@ -106,8 +106,8 @@ async function memberOf(
   { reportOptOut }: Pick<MatchChoices, 'reportOptOut'>,
 ): Promise<Resource> {
   const found = await findMember(data, person)
-  if (found.kind !== 'match') throw noMemberMatched()
+  if (found.kind !== 'match') throw noMemberMatched(found.kind === 'none' ? 'no match' : 'several candidates')
   // guard: denial-of-member-counts
-  if (await deniesPayers(data, found.patient.id!, now)) throw reportOptOut ? consentNotComplied() : noMemberMatched()
+  if (await deniesPayers(data, found.patient.id!, now)) throw reportOptOut ? consentNotComplied() : noMemberMatched('denied')
   return found.patient
 }

@@ -3,6 +3,7 @@ import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { MEMBER_NUMBER, UNIQUE_MEMBER_IDENTIFIER } from '../codes.ts'
 import { hasCode, itemsOf, textOf } from '../elements.ts'
+import type { Unmatched } from '../outcomes.ts'
 
 /**
  * Returns the identifier by which a partner finds the member, with type UMB. It is the Patient's own one of this type, else a member number,
@@ -20,7 +21,7 @@ export function memberIdentifierOf({ identifier }: Resource): Element | undefine
 /** Returns the Parameters that name the member. Throws the response for no match if the Patient has no identifier. */
 export function memberAnswerOf(patient: Resource): Resource {
   const identifier = memberIdentifierOf(patient)
-  if (identifier === undefined) throw noMemberMatched()
+  if (identifier === undefined) throw noMemberMatched('no identifier')
   return {
     resourceType: 'Parameters',
     parameter: [
@@ -30,8 +31,20 @@ export function memberAnswerOf(patient: Resource): Resource {
   }
 }
 
+/** Reasons for the operator. The responses do not contain them. */
+const REASONS = new WeakMap<FhirError, Unmatched>()
+
+/** Returns the reason of a response below, or undefined for another error. */
+export const unmatchedReasonOf = (error: FhirError): Unmatched | undefined => REASONS.get(error)
+
+function withReason(reason: Unmatched, error: FhirError): FhirError {
+  REASONS.set(error, reason)
+  return error
+}
+
 /** Response for no match, for several matches, and for a member who denied. A partner cannot tell these cases apart. */
-export const noMemberMatched = (): FhirError => fhirError(422, 'not-found', 'No member was matched')
+export const noMemberMatched = (reason: Unmatched): FhirError => withReason(reason, fhirError(422, 'not-found', 'No member was matched'))
 
 /** Response for a Consent that was judged before the match. */
-export const consentNotComplied = (): FhirError => fhirError(422, 'business-rule', 'The consent could not be complied with')
+export const consentNotComplied = (): FhirError =>
+  withReason('consent not complied with', fhirError(422, 'business-rule', 'The consent could not be complied with'))

@@ -14,12 +14,13 @@ import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { KEY_LIST } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
-import { openS3AuditReaders } from '../../adapters/s3/open-blob-store.ts'
+import { openS3AuditReaders, openS3BlobStore } from '../../adapters/s3/open-blob-store.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import type { AuditFilter, AuditReader } from '../../ports/security/audit-reader.ts'
 import { AUDIT_MINUTE_MS, type AuditSource, readAuditMinutes } from '../../ports/security/audit-source.ts'
 import type { TransferReader } from '../../ports/security/transfers.ts'
 import type { Administration } from '../control/administration.ts'
+import type { DisclosureRecords } from '../control/disclosures.ts'
 
 /** Deployment on AWS. `stateTable`: name of its DynamoDB state table. */
 export type Deployment = {
@@ -107,3 +108,7 @@ export function openDeploymentTransferReader({ region, stateTable }: Pick<Deploy
   const reader = new DynamoDbTransferReader(new TableClient(client, stateTable, LIMITS))
   return { read: (year) => reader.read(year), close: () => client.destroy() }
 }
+
+/** Opens the records of what partners received from a deployment. `bucket`: S3 bucket of its data. */
+export const openDeploymentDisclosures = ({ region, bucket }: { readonly region: string; readonly bucket: string }): DisclosureRecords =>
+  openS3BlobStore(bucket, { region })

@@ -9,10 +9,22 @@ import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
 import { matchStore } from '../../interactions/operations/match-store.ts'
 import { identifiersOf } from '../../search/documents/identifiers.ts'
+import { transmittingPayerOf } from '../payer-identity.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
-import { clock, config, deploymentSettings, expressions, identifierRows, indexProgress, resources, searchContexts, store } from './ports.ts'
+import {
+  blobs,
+  clock,
+  config,
+  deploymentSettings,
+  expressions,
+  identifierRows,
+  indexProgress,
+  resources,
+  searchContexts,
+  store,
+} from './ports.ts'
 import { consistentIndex } from './search-index.ts'
 
 /**
@@ -59,6 +71,7 @@ const parts = (): ExportParts => ({
   longestPlan: LONGEST_PLAN_MS,
   longestWait: LONGEST_WAIT,
   partners: config(),
+  disclosing: { blobs: blobs(), payer: transmittingPayerOf(config()) },
   report: told,
 })
 

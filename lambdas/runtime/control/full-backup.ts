@@ -14,7 +14,7 @@ import { backupSqliteFile } from '../../adapters/sqlite-file/backup.ts'
 import { backupStoreFile, checkIsStore } from '../../adapters/sqlite-store/backup.ts'
 import { checkNotLost, GRANTS_FILE, SIGNING_KEYS_FOLDER } from './administration.ts'
 import { commitRestore, installRestoredStore, newStoreCopyName, runWithStore, type Warn } from './backup-command.ts'
-import { AUDIT_FOLDER, lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE, TRANSFERS_FOLDER } from './lost-files.ts'
+import { AUDIT_FOLDER, DISCLOSURES_FOLDER, lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE, TRANSFERS_FOLDER } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 
 const KEY_FILE = 'key'
@@ -49,7 +49,8 @@ export async function backupFolder(folder: string, to: string, warn: Warn): Prom
 async function copyParts(folder: string, to: string): Promise<void> {
   await backupStoreFile(join(folder, STORE_FILE), join(to, STORE_FILE))
   if (existsSync(join(folder, GRANTS_FILE))) await backupSqliteFile(join(folder, GRANTS_FILE), join(to, GRANTS_FILE))
-  for (const name of [KEY_FILE, 'base-urls', SIGNING_KEYS_FOLDER, ...LINE_FOLDERS]) await copyEntry(join(folder, name), join(to, name))
+  for (const name of [KEY_FILE, 'base-urls', SIGNING_KEYS_FOLDER, DISCLOSURES_FOLDER, ...LINE_FOLDERS])
+    await copyEntry(join(folder, name), join(to, name))
   for (const name of LINE_FOLDERS) await cutLines(join(to, name))
   const packages = join(folder, PACKAGES_FOLDER)
   if (existsSync(packages)) await runExclusively(packages, () => copyEntry(packages, join(to, PACKAGES_FOLDER)))

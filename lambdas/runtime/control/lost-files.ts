@@ -18,12 +18,24 @@ export const RESTORED_STORE_FILE = 'restored.db'
 export const AUDIT_FOLDER = 'audit'
 /** Folder with the transfers, which `fhir usage` counts. */
 export const TRANSFERS_FOLDER = 'usage'
+/** Folder with the records of what partners received. */
+export const DISCLOSURES_FOLDER = 'disclosures'
 
 /** Maximum attempts to create a store that another command creates, and milliseconds between two of them. */
 const [ATTEMPTS, PAUSE] = [500, 10]
 
 /** Files that exist only beside a store. If the store is missing, one of them shows that it was lost. */
-const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', AUDIT_FOLDER, TRANSFERS_FOLDER]
+const BESIDE_STORE = [
+  'index.db',
+  'store.db-wal',
+  'exports.db',
+  'key',
+  'grants.db',
+  'signing-keys',
+  AUDIT_FOLDER,
+  TRANSFERS_FOLDER,
+  DISCLOSURES_FOLDER,
+]
 
 /** Throws a DataFolderError if the store of the folder was lost. */
 export function checkStore(folder: string): void {

@@ -6,6 +6,7 @@ import type { AuditReader } from '../../ports/security/audit-reader.ts'
 import { type Transfer, type TransferReader, transferOf } from '../../ports/security/transfers.ts'
 import { STORE_FILE, TRANSFERS_FOLDER } from './lost-files.ts'
 
+export { countDisclosures, type PartnerUsage } from '../../partners/usage/partner-usage.ts'
 export { countTransfers, type PatientAccessUsage, type UsageCounts } from '../../partners/usage/patient-access-usage.ts'
 export type { TransferReader } from '../../ports/security/transfers.ts'
 

@@ -9,9 +9,12 @@ import type { ExportParts } from '../../export/step-types.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import type { ExportPorts } from '../../interactions/export/ports.ts'
+import { removeDisclosuresBefore } from '../../partners/disclosures/disclosures.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Config } from '../config.ts'
+import { DISCLOSURES_FOLDER } from '../control/lost-files.ts'
 import { additionalResourcesOf } from '../export-rules-setting.ts'
+import { transmittingPayerOf } from '../payer-identity.ts'
 import { searchContextOf } from '../search-context.ts'
 import { ThreadedWorkflow } from '../threads/export/threaded-workflow.ts'
 import type { Stores } from './stores.ts'
@@ -35,6 +38,8 @@ export type ExportsParts = {
 export type Exports = {
   readonly exports: ExportPorts & { readonly blobs: BlobStore }
   readonly links: LinkSigner
+  /** Records of disclosures to partners. */
+  readonly disclosures: BlobStore
   /** Counts a request. Running exports then pause for requests. */
   readonly giveWay: () => void
   readonly close: () => Promise<void>
@@ -44,6 +49,7 @@ export type Exports = {
 const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+const YEAR = 366 * 24 * HOUR
 
 /** Opens the rows of jobs. Keeps an unusable file, because it may hold recoverable data. Only the operator may move it away. */
 function openRows(file: string): SqliteRows {
@@ -86,6 +92,7 @@ export async function openExports({
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
     partners: { payer, sensitiveLabels, payerWindowYears, providerSince },
+    disclosing: { folder: path(DISCLOSURES_FOLDER), payer: transmittingPayerOf(config) },
     answers: {
       // Check the clock that sets timestamps, because it may have been set back. If the store settled an instant in the future, it would
       // reject all writes until then.
@@ -102,13 +109,16 @@ export async function openExports({
   // Clear the marks of started attempts, so that a job that shutdown interrupts does not count as crashed.
   opened.defer(() => clearOtherAttemptStarts(rows, new Set()).catch(report))
   opened.defer(() => exporter.close())
+  const disclosures = new FilesystemBlobStore(path(DISCLOSURES_FOLDER))
   const parts = { rows, blobs, now: () => clock.now() }
   const resume = async (): Promise<void> => {
     await resumeJobs(parts, exporter).catch(report)
     if (clock.maySweep()) await removeStoppedJobs(parts).catch(report)
   }
   const sweep = async (): Promise<void> => {
-    if (clock.maySweep()) await removeExpiredJobs(parts, config.exportRetentionDays).catch(report)
+    if (!clock.maySweep()) return
+    await removeExpiredJobs(parts, config.exportRetentionDays).catch(report)
+    await removeDisclosuresBefore(disclosures, clock.now() - config.disclosureYears * YEAR).catch(report)
   }
   let tending = sweep().then(resume)
   const again = (tend: () => Promise<void>) => () => {
@@ -121,6 +131,7 @@ export async function openExports({
   const links = linkSigner(key, baseUrl)
   return {
     exports: { rows, blobs, workflow: exporter, urls: links, settings: { groupTypes, additionalResources }, report },
+    disclosures,
     links,
     giveWay: () => void Atomics.add(requests, 0, 1),
     close: () => all.disposeAsync(),

@@ -16,6 +16,7 @@ import { docref } from '../../interactions/operations/docref.ts'
 import { everything } from '../../interactions/operations/everything.ts'
 import { type MatchChoices, memberMatch } from '../../interactions/operations/member-match.ts'
 import { meta } from '../../interactions/operations/meta.ts'
+import { recordedMatch } from '../../interactions/operations/recorded-match.ts'
 import { reindexStatus, startReindex } from '../../interactions/operations/reindex.ts'
 import { validate } from '../../interactions/operations/validate.ts'
 import { fullValidator } from '../../interactions/validation/full-validation.ts'
@@ -31,7 +32,7 @@ export type EmbeddedPorts = Ports &
 
 /** Returns the handlers of all interactions. `runnerOf`: returns the runner of Bundle entries, which may request the given interactions. */
 export function interactionsOf(
-  ports: EmbeddedPorts & Pick<Exports, 'exports' | 'links'>,
+  ports: EmbeddedPorts & Pick<Exports, 'exports' | 'links' | 'disclosures'>,
   runnerOf: (interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>) => EntryRunner,
 ): Readonly<Record<InteractionCode, Interaction>> {
   const entries = entryInteractions(ports)
@@ -46,7 +47,7 @@ export function interactionsOf(
     'apply-fhirpath': applyFhirPath({ ...ports, validated }),
     everything: everything(ports),
     docref: docref(ports),
-    'member-match': memberMatch(ports),
+    'member-match': recordedMatch(memberMatch(ports), { disclosures: ports.disclosures, clock: ports.clock }),
     'bulk-member-match': startBulkMatch(ports, 'payer'),
     'provider-member-match': startBulkMatch(ports, 'provider'),
     export: startExport(ports),

@@ -1,5 +1,11 @@
 /** Settings of matches of members. */
+import { join } from 'node:path'
 import { expect } from '@jest/globals'
+import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
+import { readDisclosures, writeDisclosures } from '../../../lambdas/partners/disclosures/disclosures.ts'
+import { makeStore } from '../../../lambdas/runtime/control/lost-files.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { collect } from '../../fixtures/collect.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import {
   ANN,
@@ -196,4 +202,36 @@ const optOutTrial =
 export const optOutTrials: readonly SettingTrial[] = [
   ['off', 'a member who denied is answered like a stranger', optOutTrial('not-found')],
   ['on', 'a member who denied is constrained', optOutTrial('business-rule')],
+]
+
+const YEAR = 366 * 24 * 60 * 60 * 1_000
+
+/** Years for which records of disclosures remain after a start, of records of so many years ago. */
+const disclosureTrial = (years: readonly number[], remaining: readonly number[]) => async (value: string) => {
+  const folder = newFolder()
+  await makeStore(folder)
+  const records = new FilesystemBlobStore(join(folder, 'disclosures'))
+  for (const age of years) {
+    const request = {
+      kind: 'match',
+      tenant: 'default',
+      partner: 'payer',
+      grounds: [],
+      at: Date.now() - age * YEAR,
+      job: `job-${age}`,
+    } as const
+    await writeDisclosures(records, request, [{ outcome: 'no match' }])
+  }
+  const jobs = async () => (await collect(readDisclosures(records, {}))).map(({ job }) => job).toSorted()
+  await withSettings(
+    { FHIR_DISCLOSURE_YEARS: value },
+    async () => void (await eventually(jobs, { until: (found) => found.length <= remaining.length })),
+    { folder },
+  )
+  expect(await jobs()).toEqual(remaining.map((age) => `job-${age}`))
+}
+
+export const disclosureTrials: readonly SettingTrial[] = [
+  ['1', 'records of two years ago are removed', disclosureTrial([0, 2], [0])],
+  ['6', 'records of five years ago are retained, those of seven are removed', disclosureTrial([5, 7], [5])],
 ]

@@ -52,11 +52,13 @@ describe('the response', () => {
   })
 
   it('is that of no match for a member without an identifier', () => {
-    expect(() => memberAnswerOf(patient('p'))).toThrow(noMemberMatched().message)
+    expect(() => memberAnswerOf(patient('p'))).toThrow(noMemberMatched('no match').message)
   })
 
   it('has status 422, and the same text for every member that is not matched', () => {
-    expect([noMemberMatched(), consentNotComplied()].map(({ status, issues }) => [status, issues[0]?.code, issues[0]?.text])).toEqual([
+    expect(
+      [noMemberMatched('no match'), consentNotComplied()].map(({ status, issues }) => [status, issues[0]?.code, issues[0]?.text]),
+    ).toEqual([
       [422, 'not-found', 'No member was matched'],
       [422, 'business-rule', 'The consent could not be complied with'],
     ])

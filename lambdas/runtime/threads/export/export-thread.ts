@@ -71,6 +71,7 @@ const parts: ExportParts = {
   groupTypes,
   additionalResources,
   partners,
+  disclosing: { blobs: new FilesystemBlobStore(data.disclosing.folder), payer: data.disclosing.payer },
   report,
 }
 

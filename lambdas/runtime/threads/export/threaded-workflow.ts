@@ -7,6 +7,7 @@ import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thre
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
 import type { PartnerSettings } from '../../../export/partner-export.ts'
 import type { ExportParts } from '../../../export/step-types.ts'
+import type { TransmittingPayer } from '../../../partners/disclosures/transmissions.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { MachineFault } from '../../../ports/faults.ts'
 import type { Searches } from '../../../ports/search/search-index.ts'
@@ -15,8 +16,8 @@ import type { SearchContext } from '../../../search/search-context.ts'
 import { isOutOfMemory } from '../../error-log.ts'
 
 /**
- * Data of the thread. `store`, `rows`: files of the store and of job rows. `folder`: folder of export files. `requests`: counter of
- * requests since the server started.
+ * Data of the thread. `store`, `rows`: files of the store and of job rows. `folder`: folder of export files. `disclosing`: folder of the
+ * records of disclosures, and the payer. `requests`: counter of requests since the server started.
  */
 export type ExportThreadData = {
   readonly store: string
@@ -25,6 +26,7 @@ export type ExportThreadData = {
   readonly groupTypes: readonly string[]
   readonly additionalResources: AdditionalResources
   readonly partners: PartnerSettings
+  readonly disclosing: { readonly folder: string; readonly payer: TransmittingPayer }
   readonly requests: Int32Array<SharedArrayBuffer>
 }
 

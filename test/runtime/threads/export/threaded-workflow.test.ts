@@ -34,6 +34,7 @@ function exporterOf(program: URL, heap = 100) {
   const exporter = new ThreadedWorkflow({
     ...{ thread: program, store: 'store.db', rows: 'exports.db', folder: 'exports', groupTypes: [], additionalResources: {} },
     partners: { payer: [], sensitiveLabels: 'unknown', payerWindowYears: 5, providerSince: '2016-01-01' },
+    disclosing: { folder: 'disclosures', payer: { name: 'Payer' } },
     requests: new Int32Array(new SharedArrayBuffer(4)),
     answers: {
       settled: async (tenant, instant) => tenant === 't' && instant === 1,

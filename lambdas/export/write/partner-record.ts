@@ -1,0 +1,55 @@
+/** Additions of a finished export for a partner: Provenances of the transmission, and the record of disclosures. */
+import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
+import { transmissionsOf } from '../../partners/disclosures/transmissions.ts'
+import { fileKeyOf, type Job, type JobFile } from '../job/job.ts'
+import { readJobScope } from '../plan/job-scope.ts'
+import type { ExportParts } from '../step-types.ts'
+import { fileNameOf, NDJSON_CONTENT_TYPE } from './multipart-uploads.ts'
+
+const PROVENANCE = 'Provenance'
+
+/**
+ * Records the disclosures of a job for a partner, and writes the Provenances of the transmission. Returns their file, or none. Idempotent. The
+ * job must not be complete before. `files`: files with resources.
+ */
+export async function recordPartnerExport(parts: ExportParts, job: Job, files: readonly JobFile[]): Promise<readonly JobFile[]> {
+  if (job.partner === undefined) return []
+  const { patients = [] } = await readJobScope(parts, job)
+  const names = [...patients]
+  const provenances = await writeTransmissions(parts, job, names, files)
+  await disclose(
+    parts,
+    job,
+    [...files, ...provenances],
+    names.map((patient) => ({ patient, outcome: 'exported' })),
+  )
+  return provenances
+}
+
+async function writeTransmissions(
+  { blobs, disclosing }: ExportParts,
+  { id, transactionTime: at }: Job,
+  patients: readonly string[],
+  files: readonly JobFile[],
+): Promise<readonly JobFile[]> {
+  const lines = transmissionsOf({ id, at, patients }, disclosing.payer)
+  if (lines.length === 0) return []
+  const bytes = new TextEncoder().encode(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const name = fileNameOf(PROVENANCE, files.filter(({ type }) => type === PROVENANCE).length + 1)
+  await blobs.put(fileKeyOf(id, name), { bytes, contentType: NDJSON_CONTENT_TYPE })
+  return [{ name, kind: 'output', type: PROVENANCE, count: lines.length, size: bytes.length }]
+}
+
+async function disclose(
+  { disclosing }: ExportParts,
+  { id, tenant, client, transactionTime, group, partner, asked }: Job,
+  files: readonly JobFile[],
+  members: readonly DisclosedMember[],
+): Promise<void> {
+  const types: Record<string, number> = {}
+  for (const { kind, type, count } of files) if (kind === 'output') types[type] = (types[type] ?? 0) + count
+  const { since, until } = asked
+  const period = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) }
+  const request = { kind: 'export', at: transactionTime, tenant, job: id, partner: client, grounds: [`Group/${group}`] } as const
+  await writeDisclosures(disclosing.blobs, { ...request, exportType: partner!.type, ...period, types }, members)
+}

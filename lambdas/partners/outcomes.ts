@@ -1,0 +1,2 @@
+/** Outcomes of a match that names no member. Only the operator learns them. */
+export type Unmatched = 'no match' | 'several candidates' | 'no identifier' | 'denied' | 'consent not complied with'

@@ -1,0 +1,17 @@
+/** Records of what partners received, in a data folder. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import { DISCLOSURES_FOLDER, STORE_FILE } from './lost-files.ts'
+
+export { type Disclosure, type DisclosureFilter, readDisclosures } from '../../partners/disclosures/disclosures.ts'
+
+/** Records that can be read. */
+export type DisclosureRecords = Pick<BlobStore, 'list' | 'get'>
+
+/** Opens the records of a data folder, whose server may run. Throws an Error for a folder without a store. */
+export function openDisclosures(folder: string): DisclosureRecords {
+  if (!existsSync(join(folder, STORE_FILE))) throw new Error(`There is no data in ${folder}: name the data folder of a server by --data`)
+  return new FilesystemBlobStore(join(folder, DISCLOSURES_FOLDER))
+}
