@@ -2,6 +2,7 @@
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
+import { levelMatch } from '../../interactions/operations/level-match.ts'
 import { memberMatch } from '../../interactions/operations/member-match.ts'
 import { recordedMatch } from '../../interactions/operations/recorded-match.ts'
 import { exportFiles, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
@@ -22,7 +23,9 @@ const bulk = {
 
 export const handler = httpHandler<'member-match'>({
   interactions: {
-    'member-match': recordedMatch(memberMatch({ ...writePorts(), choices: config() }), { disclosures: blobs(), clock: clock() }),
+    'member-match': levelMatch(
+      recordedMatch(memberMatch({ ...writePorts(), choices: config() }), { disclosures: blobs(), clock: clock() }),
+    ),
     'bulk-member-match': startBulkMatch(bulk, 'payer'),
     'provider-member-match': startBulkMatch(bulk, 'provider'),
   },

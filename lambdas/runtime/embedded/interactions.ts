@@ -14,6 +14,7 @@ import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
 import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
 import { docref } from '../../interactions/operations/docref.ts'
 import { everything } from '../../interactions/operations/everything.ts'
+import { levelMatch } from '../../interactions/operations/level-match.ts'
 import { type MatchChoices, memberMatch } from '../../interactions/operations/member-match.ts'
 import { meta } from '../../interactions/operations/meta.ts'
 import { recordedMatch } from '../../interactions/operations/recorded-match.ts'
@@ -47,7 +48,7 @@ export function interactionsOf(
     'apply-fhirpath': applyFhirPath({ ...ports, validated }),
     everything: everything(ports),
     docref: docref(ports),
-    'member-match': recordedMatch(memberMatch(ports), { disclosures: ports.disclosures, clock: ports.clock }),
+    'member-match': levelMatch(recordedMatch(memberMatch(ports), { disclosures: ports.disclosures, clock: ports.clock })),
     'bulk-member-match': startBulkMatch(ports, 'payer'),
     'provider-member-match': startBulkMatch(ports, 'provider'),
     export: startExport(ports),
