@@ -120,6 +120,9 @@ describe('a partner', () => {
     ['ExplanationOfBenefit?total-amount=gt100', 403],
     ['Patient?_has:ExplanationOfBenefit:patient:total-amount=gt100', 403],
     ['ExplanationOfBenefit?_profile=http://example.org/a', 403],
+    ['Patient?_has:Observation:subject:code:text=x', 403],
+    ['Observation?performer:Patient.family=x', 403],
+    ['Observation?performer:PractitionerRole.practitioner.family=x', 202],
     ['ExplanationOfBenefit?status=active', 202],
     ['ExplanationOfBenefit?outcome=partial', 202],
   ])('filters an export by shown types and elements only: %s', (filter, status) =>
@@ -140,7 +143,7 @@ describe('a partner', () => {
         const { body } = await eventually(search, { until: ({ status }) => status === 200, every: 20 })
         expect(body.total).toBeGreaterThan(0)
       }
-      const begun = await begin(exchange, `?_type=Patient,ExplanationOfBenefit&_typeFilter=${encodeURIComponent(filter)}`)
+      const begun = await begin(exchange, `?_type=Patient,Observation,ExplanationOfBenefit&_typeFilter=${encodeURIComponent(filter)}`)
       expect([begun.status, begun.text.includes('total-amount')]).toEqual([status, filter.includes('total-amount')])
     }),
   )

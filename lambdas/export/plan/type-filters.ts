@@ -3,6 +3,7 @@
  * single lookup runs long, whatever the number of results. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../../access/access.ts'
+import { REFERENCED_TYPES } from '../../access/partner-types.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
 import { searchContextUnder } from '../../access/view/view-rules.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
@@ -42,6 +43,16 @@ export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, '
 }
 
 /**
+ * Returns the access of the chains and `_has` of filters. In an export for a partner they lead to types without data of patients only.
+ * Otherwise the partner could find out what the export leaves out, such as data of other members or sensitive data, by asking which resources
+ * remain.
+ */
+export function chainAccessOf(access: Access, { partner }: Pick<Job, 'partner'>): Access {
+  // guard: partner-chains-to-no-data-of-patients
+  return partner === undefined ? access : { ...access, clauses: access.clauses.filter(({ type }) => REFERENCED_TYPES.includes(type)) }
+}
+
+/**
  * Checks the filters of a kick-off. Throws FhirError 403 if the caller may search none of the types that a chain leads to, and 400 if a
  * filter is invalid.
  */
@@ -55,9 +66,9 @@ export const checkFilters = (filters: readonly TypeFilter[], searcher: SearchAcc
 export async function resolveFilters(
   index: Index,
   reading: SearchContext,
-  job: Pick<Job, 'tenant' | 'access' | 'asked' | 'transactionTime'>,
+  job: Pick<Job, 'tenant' | 'access' | 'asked' | 'transactionTime' | 'partner'>,
 ): Promise<FilterPredicates> {
-  const searcher = searchAccessOf(job.tenant, job.access, reading)
+  const searcher = searchAccessOf(job.tenant, chainAccessOf(job.access, job), reading)
   const values = valuesFor({ index, searcher, count: counting() })
   const filters: Record<string, Predicate[]> = {}
   for (const filter of job.asked.filters) {

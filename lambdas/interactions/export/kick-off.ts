@@ -15,7 +15,7 @@ import type { PartnerExport } from '../../export/partner-export.ts'
 import { storeNamedPatients } from '../../export/plan/named-patients.ts'
 import { checkPartnerRequest, typeSettingsOf } from '../../export/plan/partner-types.ts'
 import { checkExportRequest } from '../../export/plan/request-check.ts'
-import { checkFilters, filterReadingOf } from '../../export/plan/type-filters.ts'
+import { chainAccessOf, checkFilters, filterReadingOf } from '../../export/plan/type-filters.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -68,7 +68,7 @@ export async function kickOff(
   const reading = filterReadingOf(request.reading, kind)
   const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
   checkPartnerRequest(kind.partner, asked)
-  checkFilters(asked.filters, searchAccessOf({ ...request, access }), reading)
+  checkFilters(asked.filters, searchAccessOf({ ...request, access: chainAccessOf(access, kind) }), reading)
   const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request, kind.partner) } : {}
   const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)
   await begin(exports, job, asked.patients, choices.maxRunningExports)
