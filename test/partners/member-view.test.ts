@@ -4,7 +4,7 @@ import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { memberClientOf } from './member-tokens.ts'
-import { amountsOf, CLAIM_UNDER_VIEW, membersBundle, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+import { amountsOf, CLAIM_UNDER_VIEW, membersBundle, OTHER, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
 
 const withMember = (proof: (member: TestClient, server: SettingsServer) => Promise<void>, scopes?: readonly string[]): Promise<void> =>
   withSettings(PAYER_SETTINGS, async (server) => {
@@ -60,6 +60,15 @@ describe('a partner with a member in context', () => {
         expect([path, (await member.get(path)).status]).toEqual([path, 404])
       expect((await member.get('/Patient')).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['ann'])
     }))
+
+  it.each(['/Patient/$export', '/$export', '/Group/own/$export'])('starts no %s, which has no view', (path) =>
+    withMember(async (member, server) => {
+      const group = { resourceType: 'Group', id: 'own', type: 'person', actual: true, identifier: [OTHER] }
+      expect((await server.put('/Group/own', { ...group, member: [{ entity: { reference: 'Patient/ann' } }] })).status).toBe(201)
+      const { status, body } = await member.get(path, { accept: 'application/fhir+json', prefer: 'respond-async' })
+      expect([status, body?.issue[0].details.text]).toEqual([403, expect.stringContaining('$davinci-data-export')])
+    }),
+  )
 
   it('writes nothing', () =>
     withMember(async (member) => {

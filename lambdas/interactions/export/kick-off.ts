@@ -58,6 +58,8 @@ export async function kickOff(
   // guard: user-starts-no-export
   if (request.user !== undefined && !choices.userExports) throw isExternal(request) ? refusesExternal() : refusesUsers()
   if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw isExternal(request) ? refusesExternal() : needsAssertion()
+  // guard: partner-exports-under-its-view
+  if (request.access.partner !== undefined && parse === undefined) throw needsPartnerExport()
   if (request.preferences['respond-async'] === undefined) throw needsPrefer('An export')
   await yieldIfDue()
   const lenient = request.preferences.handling === 'lenient'
@@ -165,6 +167,10 @@ const needsAssertion = (): FhirError =>
   forbidden(
     'Starting an export requires an access token obtained with a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION. Nothing was started',
   )
+
+/** Files of `$export` have no view, and no rule says whose data they may contain. */
+const needsPartnerExport = (): FhirError =>
+  forbidden('A partner exports the members of a Group: Group/[id]/$davinci-data-export. Nothing was started')
 
 /** Retry-After in seconds, if the client already runs the maximum of exports. */
 const AGAIN = '60'
