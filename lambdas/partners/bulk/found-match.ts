@@ -27,9 +27,10 @@ export type DecidedMember = { readonly sent: SentMember; readonly outcome: Membe
 export function matchGroupsOf(members: readonly DecidedMember[], context: MatchContext, id: string, bases: BaseUrls): MatchGroups {
   const { kind, partner, settings, now } = context
   const identifier = context.identifiers?.[0] ?? askingOf(members, kind)
+  const [own] = settings.payer
   const parties = {
     ...{ kind, now, bases, partner: { id: partner, identifier } },
-    payer: { name: settings.organizationName, identifier: settings.payer[0]! },
+    payer: { name: settings.organizationName, ...(own === undefined ? {} : { identifier: own }) },
   }
   const matched = members.flatMap(({ sent, outcome }) =>
     outcome.kind === 'match' ? [{ sent, patient: outcome.patient, until: outcome.until }] : [],

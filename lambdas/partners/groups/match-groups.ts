@@ -23,7 +23,8 @@ export type MatchParties = {
   readonly partner: Party & { readonly id: string }
   /** Absent: a payer. */
   readonly kind?: PartnerKind
-  readonly payer: Party
+  /** Payer that runs the server. `identifier`: absent if the settings name none; Consents of members then permit nothing. */
+  readonly payer: Partial<Party>
   /** Milliseconds since 1970. */
   readonly now: number
   readonly bases: BaseUrls
@@ -107,9 +108,10 @@ function groupOf(
   }
 }
 
-const referenceTo = ({ name = '', identifier }: Party): Element => ({
-  identifier,
-  ...(name === '' ? {} : { display: name }),
-})
+/** A Reference needs an element, so that one without any gets a text. */
+const referenceTo = ({ name = '', identifier }: Partial<Party>): Element =>
+  identifier === undefined && name === ''
+    ? { display: 'Payer' }
+    : { ...(identifier === undefined ? {} : { identifier }), ...(name === '' ? {} : { display: name }) }
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)

@@ -102,6 +102,14 @@ describe('the example of a request of a provider', () => {
   })
 })
 
+it('a Group of a payer without an identifier and a name is valid R4', async () => {
+  const body = matchExample('provider-member-match-request-001')
+  const context = contextOf('provider', PROVIDER, '2025-01-15')
+  const { groups } = await groupsOf(body, { ...context, settings: { ...context.settings, payer: [], organizationName: '' } })
+  expect(groups.matched.managingEntity).toEqual({ display: 'Payer' })
+  await expectValid(groups.matched, 'pdex-provider-member-match')
+})
+
 describe('the result for a member with an opt-out', () => {
   it.each<[kind: MatchContext['kind'], id: string, identifiers: readonly PartyIdentifier[], day: string]>([
     ['payer', 'payer-multi-member-match-in', NEW_PAYER, '2024-01-15'],
