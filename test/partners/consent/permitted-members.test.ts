@@ -76,6 +76,11 @@ describe('a member does not permit a disclosure to a payer', () => {
     ['denied', 'with a denial in a record that the Patient replaced', [consentOf('1'), patient('2', replacedBy('1')), denialOf('2')]],
     ['denied', 'with a denial in the record that replaced the Patient', [consentOf('1'), patient('1', replacedBy('2')), denialOf('2')]],
     ['opted-out', 'in a global opt-out Group', [consentOf('1'), optOutOf('global', ['1'])]],
+    [
+      'opted-out',
+      'in an opt-out Group of a version of the profile',
+      [consentOf('1'), optOutOf('global', ['1'], { meta: { profile: [`${PDEX}/StructureDefinition/pdex-member-opt-out|2.2.0`] } })],
+    ],
     ['opted-out', 'in an opt-out Group by purpose', [consentOf('1'), optOutOf('purpose-specific', ['1'])]],
   ])('%s %s', async (reason, _, stored, more = {}) => expect(await judged(stored, more)).toEqual({ isPermitted: false, reason }))
 })
