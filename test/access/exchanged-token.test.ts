@@ -33,6 +33,11 @@ it.each(EXPORTS)('uses no export: $method $path', async (route) => {
   expect(status).toBe(403)
 })
 
+it.each(ROUTES.filter(({ interaction }) => interaction.endsWith('member-match')))('matches no member: $path', async (route) => {
+  const more = { partner: 'payer', partner_identifiers: ['http://hl7.org/fhir/sid/us-npi|1234567893'] }
+  expect((await ask(route, tokenOf(more))).status).toBe(403)
+})
+
 it('reads, and its audit record names the client', async () => {
   expect((await ask({ method: 'GET', path: '/Patient/1' }, tokenOf())).status).toBe(200)
   expect(front.audited).toMatchObject([{ client: 'explorer', subject: 'a-user', seenAs: 'partner', scopes: 'user/*.rs' }])

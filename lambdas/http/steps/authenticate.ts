@@ -65,6 +65,8 @@ async function admitted({ authenticator, publicRead }: AuthenticationParts, requ
   if (token === undefined && requiresToken(code)) throw missingTokenError()
   // guard: exchanged-token-uses-no-export
   if (token?.seenAs !== undefined && code.startsWith('export')) throw fhirError(403, 'forbidden', NO_EXPORT)
+  // guard: exchanged-token-matches-no-member
+  if (token?.seenAs !== undefined && columnOf(code) === 'MATCH') throw fhirError(403, 'forbidden', NO_MATCH)
   return token
 }
 
@@ -86,6 +88,8 @@ const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
 const NO_EXPORT = 'An exchanged token cannot use exports'
+/** A match stores a Group and Consents. */
+const NO_MATCH = 'An exchanged token only reads, and matches no members'
 
 /**
  * Result of the check before the body is read. `unread`: error that rejects the request, whatever its body is. `limit`: maximum bytes of
