@@ -62,11 +62,13 @@ export function checkPartnerRequest(partner: PartnerExport | undefined, { since,
  */
 export function partnerExportAccess(clauses: readonly AccessClause[], partner: PartnerExport, group: string): Access {
   const { types, referenced } = typesOf(partner)
+  const narrow = (clause: AccessClause, type: string): AccessClause => {
+    // guard: partner-exports-no-other-group
+    if (type === 'Group') return { ...clause, type, id: group }
+    return { ...clause, type }
+  }
   const narrowed = clauses.flatMap((clause) =>
-    [...types, ...referenced]
-      .filter((type) => [type, '*'].includes(clause.type))
-      // guard: partner-exports-no-other-group
-      .map((type) => (type === 'Group' ? { ...clause, type, id: group } : { ...clause, type })),
+    [...types, ...referenced].filter((type) => [type, '*'].includes(clause.type)).map((type) => narrow(clause, type)),
   )
   return { ...WHOLE_ACCESS, isAdministrator: false, clauses: narrowed }
 }
