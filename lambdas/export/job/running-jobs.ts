@@ -1,6 +1,6 @@
 /**
- * Limits the running exports of a client. A row for each client of a tenant holds the ids of its jobs. Each kick-off changes that row
- * atomically, so concurrent kick-offs cannot exceed the limit.
+ * Limits the running exports of a client, and its running matches. A row for each client of a tenant and kind holds the ids of the jobs. Each
+ * kick-off changes that row atomically, so concurrent kick-offs cannot exceed the limit.
  */
 import { createHash } from 'node:crypto'
 import type { Rows } from '../../ports/rows/rows.ts'
@@ -12,12 +12,16 @@ const CLIENTS = 'export-clients'
 type Running = { readonly jobs: readonly string[] }
 
 /**
- * Adds the job to its client's running jobs. Returns false if the client already runs `limit` jobs. The job's own row must exist, because
+ * Adds the job to its client's running jobs. Returns false if the client already runs `limit` jobs of its kind. The job's own row must exist, because
  * jobs without one count as ended.
  */
-export async function admitJob(rows: Rows, { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>, limit: number): Promise<boolean> {
+export async function admitJob(
+  rows: Rows,
+  { id, tenant, client, kind }: Pick<Job, 'id' | 'tenant' | 'client' | 'kind'>,
+  limit: number,
+): Promise<boolean> {
   const name = createHash('sha256')
-    .update(JSON.stringify([tenant, client]))
+    .update(JSON.stringify(kind === undefined ? [tenant, client] : [tenant, client, kind]))
     .digest('base64url')
   const previous = (await rows.read<Running>(CLIENTS, name))?.jobs ?? []
   const ended = new Set<string>()

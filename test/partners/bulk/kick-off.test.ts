@@ -1,6 +1,7 @@
 /** Kick-off of a match of many members. */
 import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { admitJob } from '../../../lambdas/export/job/running-jobs.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { startBulkMatch } from '../../../lambdas/interactions/operations/bulk-match.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
@@ -57,5 +58,17 @@ describe('the kick-off of a match', () => {
     await expect(send(membersOf(1))).rejects.toEqual(expect.objectContaining({ status: 429 }))
     expect(await rows.read('exports', 'job6')).toBeUndefined()
     expect((await send(membersOf(1), 'another')).status).toBe(202)
+  })
+
+  it('counts no exports, and exports count no matches', async () => {
+    const { send, rows } = serverOf()
+    const runsExport = async (id: string): Promise<boolean> => {
+      const job = { id, tenant: 't', client: 'c', state: 'in-progress' } as const
+      await rows.change('exports', id, () => job)
+      return admitJob(rows, job, 5)
+    }
+    for (let i = 0; i < 5; i++) expect(await runsExport(`export${i}`)).toBe(true)
+    for (let i = 0; i < 5; i++) expect((await send(membersOf(1))).status).toBe(202)
+    expect(await runsExport('export5')).toBe(false)
   })
 })
