@@ -37,8 +37,21 @@ const memberClausesOf = ({ clauses }: Access, member: string): readonly AccessCl
     if (within?.includes(member) === false) return []
     const types = [...PARTNER_TYPES, ...REFERENCED_TYPES].filter((each) => type === '*' || type === each)
     const reading = letters.filter((letter) => READ_LETTERS.includes(letter))
-    return types.map((each) => ({ type: each, letters: reading, query, within: [member] }))
+    return types.map((each) => ({ type: each, letters: reading, query: aboutMember(each, query, member), within: [member] }))
   })
+
+/** Types whose resources belong to the member by their id, or by their targets. */
+const WITHOUT_SUBJECT: ReadonlySet<string> = new Set(['Patient', 'Provenance', ...REFERENCED_TYPES])
+
+/**
+ * Adds that the resource is about the member. Data about another patient may be in the compartment of the member too, such as a claim of a
+ * child that is paid to a parent.
+ */
+function aboutMember(type: string, query: string, member: string): string {
+  // guard: member-token-shows-no-data-about-others
+  if (WITHOUT_SUBJECT.has(type)) return query
+  return `${query}${query === '' ? '' : '&'}patient=${member}`
+}
 
 /**
  * Returns the criteria of a partner's own Groups: those whose members it matched, and those that the payer wrote for it. Groups of members

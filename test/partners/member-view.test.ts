@@ -4,7 +4,7 @@ import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { memberClientOf } from './member-tokens.ts'
-import { amountsOf, CLAIM_UNDER_VIEW, membersBundle, OTHER, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+import { amountsOf, CLAIM_UNDER_VIEW, coverageOf, membersBundle, OTHER, PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
 
 const withMember = (proof: (member: TestClient, server: SettingsServer) => Promise<void>, scopes?: readonly string[]): Promise<void> =>
   withSettings(PAYER_SETTINGS, async (server) => {
@@ -69,6 +69,21 @@ describe('a partner with a member in context', () => {
       expect([status, body?.issue[0].details.text]).toEqual([403, expect.stringContaining('$davinci-data-export')])
     }),
   )
+
+  it('sees no data about another member in which its member takes part', () =>
+    withMember(async (member, server) => {
+      const [ann, bert] = ['ann', 'bert'].map((id) => ({ reference: `Patient/${id}` }))
+      const others = [
+        { resourceType: 'Observation', id: 'of-bert', status: 'final', code: { text: 'x' }, subject: bert, performer: [ann] },
+        { ...coverageOf('W-0009', 'Patient/bert'), id: 'of-bert', subscriber: ann },
+      ]
+      for (const each of others) {
+        expect((await server.put(`/${each.resourceType}/of-bert`, each)).status).toBe(201)
+        expect([each.resourceType, (await member.get(`/${each.resourceType}/of-bert`)).status]).toEqual([each.resourceType, 404])
+      }
+      for (const path of ['/Observation', '/Coverage', '/Patient/ann/Observation', '/Patient/ann/$everything'])
+        expect((await member.get(path)).body.entry.map(({ resource }: Tree) => resource.id)).not.toContain('of-bert')
+    }))
 
   it('writes nothing', () =>
     withMember(async (member) => {
