@@ -34,8 +34,15 @@ export type Access = {
   readonly view?: View
 }
 
-/** Access of a partner. `exported`: what its scopes let an export for partners contain. */
-export type PartnerAccess = { readonly partner: Partner; readonly exported: readonly AccessClause[] }
+/**
+ * Access of a partner. `exported`: what its scopes let an export for partners contain. `operations`: scopes that permit operations; see
+ * operation-scopes.ts.
+ */
+export type PartnerAccess = {
+  readonly partner: Partner
+  readonly exported: readonly AccessClause[]
+  readonly operations: readonly string[]
+}
 
 /** Full access, including the administration that needs `system/admin`. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }

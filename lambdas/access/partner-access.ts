@@ -12,11 +12,19 @@ import type { Letter } from './scopes.ts'
 
 const READ_LETTERS: readonly Letter[] = ['r', 's']
 
+/** `client`: id of the partner's client. `scopes`: those of its token. */
+type PartnerFacts = {
+  readonly partner: Partner
+  readonly client: string
+  readonly scopes: readonly string[]
+  readonly member?: string
+}
+
 /**
  * Returns the access of a partner. `granted`: access that the scopes of its token would give to another client. `member`: the patient in
  * context, as `Patient/1`.
  */
-export function partnerAccessOf(granted: Access, partner: Partner, client: string, member?: string): Access {
+export function partnerAccessOf(granted: Access, { partner, client, scopes, member }: PartnerFacts): Access {
   const letters = READ_LETTERS.filter((letter) =>
     clausesFor(granted, 'Group', letter).some(({ query, within }) => query === '' && within === undefined),
   )
@@ -25,7 +33,7 @@ export function partnerAccessOf(granted: Access, partner: Partner, client: strin
     clauses: [...(letters.length === 0 ? [] : [clause]), ...(member === undefined ? [] : memberClausesOf(granted, member))],
     isAdministrator: false,
     context: 'system',
-    partner: { partner, exported: granted.clauses },
+    partner: { partner, exported: granted.clauses, operations: scopes.filter((scope) => scope.startsWith('http')) },
     view: partner.kind,
   }
 }

@@ -49,5 +49,6 @@ function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
   })
   // guard: partner-opens-own-groups
   if (partner === undefined) return access
-  return partnerAccessOf(access, partner, seenAs ?? client, ...(patient === undefined ? [] : [`Patient/${patient}`]))
+  const member = patient === undefined ? {} : { member: `Patient/${patient}` }
+  return partnerAccessOf(access, { partner, client: seenAs ?? client, scopes, ...member })
 }

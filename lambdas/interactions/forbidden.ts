@@ -5,7 +5,7 @@ import { FhirError, fhirError } from '../fhir/outcome.ts'
 export const forbidden = (text: string): FhirError => fhirError(403, 'forbidden', text)
 
 /** Returns FhirError 403 with a challenge that names a sufficient scope. https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
-function outsideOf(scope: string, text: string): FhirError {
+export function outsideOf(scope: string, text: string): FhirError {
   const challenge = `Bearer error="insufficient_scope", scope="${scope}"`
   return new FhirError(403, [{ severity: 'error', code: 'forbidden', text }], { 'www-authenticate': challenge })
 }

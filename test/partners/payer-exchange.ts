@@ -182,11 +182,17 @@ export function expectRecordWithoutAmounts(lines: readonly Tree[]): void {
 }
 
 /** Registers a partner and returns its client. */
-export async function partnerOf(
-  { register, token, as }: SettingsServer,
+export async function partnerOf(server: SettingsServer, kind: 'payer' | 'provider' = 'payer', id: string = kind): Promise<TestClient> {
+  return server.as((await partnerTokenOf(server, 'system/*.rs', kind, id)).access_token)
+}
+
+/** Registers a partner, requests a token with the scope, and returns the body of the response. */
+export async function partnerTokenOf(
+  { register, token }: SettingsServer,
+  scope: string,
   kind: 'payer' | 'provider' = 'payer',
   id: string = kind,
-): Promise<TestClient> {
+): Promise<Tree> {
   const pair = await createKeyPair('ES384', 'k')
   await register(id, {
     authentication: { kind: 'keys', keys: [pair.jwk] },
@@ -194,5 +200,5 @@ export async function partnerOf(
     partner: { kind, identifiers: [OTHER] },
   })
   const signed = signAssertion(pair, id, Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
-  return as((await token({ ...assertionFormOf(signed), scope: 'system/*.rs' })).body.access_token)
+  return (await token({ ...assertionFormOf(signed), scope })).body
 }

@@ -3,6 +3,7 @@
  * https://hl7.org/fhir/smart-app-launch/conformance.html#using-well-known,
  * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata, https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
+import { operationScopesOf } from '../../access/operation-scopes.ts'
 import { ASSERTION_ALGORITHMS } from '../clients/client-assertion.ts'
 import { type AuthChoices, CACHEABLE_HEADERS, type Endpoint } from '../endpoint.ts'
 import { jsonResponse } from '../oauth-error.ts'
@@ -48,10 +49,11 @@ const methodsOf = (methods: readonly string[]) => (endpoint: string, publicToo: 
   [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ASSERTION_ALGORITHMS,
 })
 
-/** Scopes that discovery lists, for all types. The server also supports scopes for one type and with conditions. */
+/** Scopes that discovery lists: those for all types, and those of matches. The server also supports scopes for one type and with conditions. */
 const SCOPES = [
   ...['openid', 'fhirUser', 'profile', 'launch', 'launch/patient', 'offline_access', 'online_access'],
   ...['patient', 'user', 'system'].flatMap((context) => ['cruds', 'rs', 'read', 'write', '*'].map((access) => `${context}/*.${access}`)),
+  ...operationScopesOf(),
 ]
 
 /** SMART features of the server: https://hl7.org/fhir/smart-app-launch/conformance.html#capabilities */

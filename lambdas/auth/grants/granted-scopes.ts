@@ -1,4 +1,5 @@
 /** Selects the granted scopes: never more than the client is registered for, and for a user never more than the user may access. */
+import { operationScopesOf } from '../../access/operation-scopes.ts'
 import {
   ADMIN_SCOPE,
   findTypeOverLimit,
@@ -26,15 +27,17 @@ const LONGEST = 3_000
 const OF_USERS = new Set(['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch'])
 
 /**
- * Returns the granted scopes of a client without a user. `asked`: undefined requests all registered scopes except `system/admin`. Throws
- * OAuthError `invalid_scope` if no scope is left.
+ * Returns the granted scopes of a client without a user. `asked`: undefined requests all registered scopes except `system/admin`. A partner
+ * also gets requested scopes of the matches for its kind. Throws OAuthError `invalid_scope` if no scope is left.
  */
-export function grantClientScopes({ scopes }: Client, asked: string | undefined): readonly string[] {
+export function grantClientScopes({ scopes, partner }: Client, asked: string | undefined): readonly string[] {
   const wanted = asked === undefined ? scopes.filter((scope) => scope !== ADMIN_SCOPE) : parseRequestedScopes(asked)
-  return somethingOf(
-    wanted,
-    narrowScopes(wanted, scopes).filter((scope) => !OF_USERS.has(scope) && contextOf(scope) !== 'user'),
-  )
+  // guard: operation-scopes-of-own-kind
+  const operations = partner === undefined ? [] : operationScopesOf(partner.kind)
+  return somethingOf(wanted, [
+    ...narrowScopes(wanted, scopes).filter((scope) => !OF_USERS.has(scope) && contextOf(scope) !== 'user'),
+    ...wanted.filter((scope) => operations.includes(scope)),
+  ])
 }
 
 /**

@@ -2,15 +2,13 @@
  * Operations that a CapabilityStatement names, by the canonicals of their definitions. An operation without a claim does not compile.
  * https://hl7.org/fhir/R4/operationslist.html
  */
+import { DAVINCI_URL, MATCH_OPERATIONS, type MatchOperation } from '../../access/operation-scopes.ts'
 import type { OperationCode } from '../../catalogue/catalogue.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { US_CORE_URL } from './us-core-claims.ts'
 
 /** Canonical base of Bulk Data Access. https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA_URL = 'http://hl7.org/fhir/uv/bulkdata'
-
-/** Start of the canonicals of the Da Vinci guides. https://hl7.org/fhir/us/davinci-pdex/ */
-const DAVINCI_URL = 'http://hl7.org/fhir/us/davinci'
 
 /** Claim of an operation. `of`: where the statement names it: `system`, `every type`, or a resource type. */
 type OperationClaim = { readonly of: readonly string[]; readonly name: string; readonly definition: string }
@@ -20,6 +18,8 @@ const claim = (of: readonly string[], name: string, definition: string): Operati
 /** Claims the export under two names: some clients look for the name in the URL, others for the name of the definition. */
 const exportOf = (level: string, definition: string): readonly OperationClaim[] =>
   [...new Set(['export', definition])].map((name) => claim([level], name, `${BULK_DATA_URL}/OperationDefinition/${definition}`))
+
+const matchOf = (type: string, name: MatchOperation): OperationClaim => claim([type], name, MATCH_OPERATIONS[name].scopes[0])
 
 /** Claims an operation that this server defines. The definition is a contained resource of the statement. */
 const ofServer = (name: string): OperationClaim => claim(['system'], name, `#${name}`)
@@ -31,9 +31,9 @@ const R4 = 'http://hl7.org/fhir/OperationDefinition'
 export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[]>> = {
   everything: [claim(['Patient'], 'everything', `${R4}/Patient-everything`)],
   export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
-  'member-match': [claim(['Patient'], 'member-match', `${DAVINCI_URL}-hrex/OperationDefinition/member-match`)],
-  'bulk-member-match': [claim(['Group'], 'bulk-member-match', `${DAVINCI_URL}-pdex/OperationDefinition/BulkMemberMatch`)],
-  'provider-member-match': [claim(['Group'], 'provider-member-match', `${DAVINCI_URL}-pdex/OperationDefinition/ProviderMemberMatch`)],
+  'member-match': [matchOf('Patient', 'member-match')],
+  'bulk-member-match': [matchOf('Group', 'bulk-member-match')],
+  'provider-member-match': [matchOf('Group', 'provider-member-match')],
   'export-for-partner': [claim(['Group'], 'davinci-data-export', `${DAVINCI_URL}-atr/OperationDefinition/davinci-data-export`)],
   docref: [claim(['DocumentReference'], 'docref', `${US_CORE_URL}/OperationDefinition/docref`)],
   'apply-fhirpath': [ofServer('apply-fhirpath')],

@@ -3,6 +3,7 @@
  * are those of an export. http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/BulkMemberMatch,
  * http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/ProviderMemberMatch
  */
+import type { MatchOperation } from '../../access/operation-scopes.ts'
 import { JOB_ROWS, type Job } from '../../export/job/job.ts'
 import { startJob } from '../../export/job/job-sweep.ts'
 import { admitJob } from '../../export/job/running-jobs.ts'
@@ -34,10 +35,10 @@ const MAX_RUNNING = 5
 export const startBulkMatch =
   (ports: BulkMatchPorts, kind: PartnerKind): Interaction =>
   async (request) => {
-    if (request.type !== 'Group') throw fhirError(404, 'not-supported', `Members are matched by ${OPERATIONS[kind]}`)
+    if (request.type !== 'Group') throw fhirError(404, 'not-supported', `Members are matched by ${pathOf(kind)}`)
     checkParameters(request.parameters, [])
     const { choices, clock, exports } = ports
-    const { identifiers } = requesterOf(request, kind)
+    const { identifiers } = requesterOf(request, OPERATIONS[kind])
     if (request.preferences['respond-async'] === undefined) throw needsPrefer('A match of many members')
     const limit = choices.maxMatchMembers
     const members = await bulkInputOf(request.resource, { structureIssuesOf, limit, pause: yieldIfDue })
@@ -51,10 +52,9 @@ export const startBulkMatch =
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
   }
 
-const OPERATIONS: Readonly<Record<PartnerKind, string>> = {
-  payer: 'Group/$bulk-member-match',
-  provider: 'Group/$provider-member-match',
-}
+const OPERATIONS: Readonly<Record<PartnerKind, MatchOperation>> = { payer: 'bulk-member-match', provider: 'provider-member-match' }
+
+const pathOf = (kind: PartnerKind): string => `Group/$${OPERATIONS[kind]}`
 
 function settingsOf(choices: MatchChoices, kind: PartnerKind): MatchSettings {
   const { payer, organizationName, sensitiveLabels, reportOptOut, treatment } = choices
@@ -67,7 +67,7 @@ const DAY = 24 * 60 * 60 * 1_000
 function jobOf(request: FhirRequest, match: MatchRequest, clock: Clock, epoch = 0): Job {
   const { tenant, client, user, access, baseUrl } = request
   return {
-    ...{ id: clock.newId(), tenant, client, access, baseUrl, request: `${baseUrl}/${OPERATIONS[match.kind]}` },
+    ...{ id: clock.newId(), tenant, client, access, baseUrl, request: `${baseUrl}/${pathOf(match.kind)}` },
     ...(user === undefined ? {} : { user }),
     ...{ kind: 'match', match, level: 'group', asked: { elements: [], patients: [], filters: [], passedOver: [] } },
     ...(epoch === 0 ? {} : { epoch }),

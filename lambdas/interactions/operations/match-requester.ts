@@ -1,19 +1,30 @@
 /** Organization that requests a match. */
+import { MATCH_OPERATIONS, type MatchOperation } from '../../access/operation-scopes.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { IdentifierText } from '../../fhir/identifier-text.ts'
-import type { PartnerKind } from '../../ports/rows/clients.ts'
-import { forbidden } from '../forbidden.ts'
+import { forbidden, outsideOf } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 /** `identifiers`: absent for a client of this payer; the organization in the Consent counts instead. */
 export type Requester = { readonly identifiers?: readonly IdentifierText[] }
 
-/** Throws FhirError 403 for a client that is neither a partner of this kind nor one that may read all data. */
-export function requesterOf({ access }: FhirRequest, kind: PartnerKind): Requester {
+/**
+ * Throws FhirError 403 for a client that is neither a partner of the operation's kind nor one that may read all data. A partner also needs
+ * a scope of the operation, or `system/*.rs`.
+ */
+export function requesterOf({ access }: FhirRequest, operation: MatchOperation): Requester {
+  const { kind, scopes } = MATCH_OPERATIONS[operation]
+  const { partner: asked } = access
   // guard: match-by-own-kind
-  if (access.partner?.partner.kind === kind) return access.partner.partner
+  if (asked?.partner.kind === kind) {
+    const isWhole = (['r', 's'] as const).every((letter) => isWholeTenant({ ...access, clauses: asked.exported }, letter))
+    // guard: match-by-scope
+    if (!isWhole && !asked.operations.some((scope) => scopes.includes(scope)))
+      throw outsideOf(scopes[0], `$${operation} needs the scope ${scopes[0]} or system/*.rs. Nothing was matched`)
+    return asked.partner
+  }
   // guard: match-by-whole-access
-  if (access.partner === undefined && isWholeTenant(access, 'r') && isWholeTenant(access, 's')) return {}
+  if (asked === undefined && isWholeTenant(access, 'r') && isWholeTenant(access, 's')) return {}
   throw forbidden(
     `Members are matched by a ${kind} that is registered as a partner (\`fhir partner add\`), or by a client that may read all data. Nothing was matched`,
   )

@@ -52,7 +52,7 @@ export const memberMatch =
   async (request) => {
     if (request.type !== 'Patient') throw fhirError(404, 'not-supported', 'Members are matched by Patient/$member-match')
     checkParameters(request.parameters, [])
-    const partner = requesterOf(request, 'payer')
+    const partner = requesterOf(request, 'member-match')
     const input = await memberInputOf(request.resource, { needsConsent: true, structureIssuesOf })
     const now = ports.clock.now()
     const { reading } = request
