@@ -1,4 +1,5 @@
 /** Rejects bodies above the limit, bodies with a Content-Encoding, and text that the gateway may have changed. */
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
@@ -13,11 +14,15 @@ const REPLACEMENT = '\ufffd'
 const REPLACED =
   'The body contains U+FFFD. API Gateway writes this character in place of bytes that are not UTF-8, so the body may differ from what was sent. Nothing was changed. Send text as UTF-8, write the character as \\ufffd in JSON, and send other content in a Binary as JSON'
 
+/** Operations whose request a client may divide, because it is a list of members. */
+const DIVISIBLE: ReadonlySet<string> = new Set<InteractionCode>(['bulk-member-match', 'provider-member-match'])
+
 /** `limit`: maximum bytes of a body. Longer bodies are answered 413. */
 export const limitBody = (limit: number): Step => ({
-  before({ event: { http } }) {
+  before({ event: { http, interaction } }) {
+    const advice = DIVISIBLE.has(interaction) ? ': send several requests, each with a part of the members' : ''
     // guard: body-size-limit
-    if (http.bodyTooLong || http.body.length > limit) throw fhirError(413, 'too-long', `The body is longer than ${limit} bytes`)
+    if (http.bodyTooLong || http.body.length > limit) throw fhirError(413, 'too-long', `The body is longer than ${limit} bytes${advice}`)
     const encoding = http.headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw fhirError(415, 'not-supported', 'Bodies are read without Content-Encoding only')
     // guard: replaced-bytes-are-refused

@@ -1,5 +1,6 @@
 /** What single steps make of a request before an interaction gets it, and of its answer: the rare cases. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { limitBody } from '../../../lambdas/http/steps/limit-body.ts'
 import { shapeBody } from '../../../lambdas/http/steps/shape-body.ts'
 import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 import { countTurnsDuring } from '../../fixtures/turns.ts'
@@ -71,6 +72,18 @@ describe('the limit of a body', () => {
     [LIMIT, 200],
     [LIMIT + 1, 413],
   ])('accepts %i bytes with %i', async (bytes, status) => expect((await put(patientTextOf(bytes))).status).toBe(status))
+
+  const SEVERAL = 'The body is longer than 5 bytes: send several requests, each with a part of the members'
+  it.each([
+    ['bulk-member-match', SEVERAL],
+    ['provider-member-match', SEVERAL],
+    ['member-match', 'The body is longer than 5 bytes'],
+    ['update', 'The body is longer than 5 bytes'],
+  ])('advises to divide a list of members: %s', (interaction, text) => {
+    const event = { http: { body: Buffer.alloc(6), headers: {} }, interaction }
+    const error = expect.objectContaining({ status: 413, message: text })
+    expect(() => limitBody(5).before!({ event } as never)).toThrow(error)
+  })
 })
 
 describe('the charset of a body', () => {
