@@ -62,8 +62,14 @@ describe('a partner', () => {
       await put(server, observation('with-bert', { subject: ann, performer: [bert], focus: [bert] }))
       await put(server, observation('of-bert', { subject: bert, performer: [ann] }))
       await put(server, { ...coverageOf('W-0009', 'Patient/bert'), id: 'of-bert', subscriber: ann })
-      const { Patient, Observation, Coverage } = await exportedBy(exchange)
+      for (const [id, target] of [
+        ['of-ann', [ann]],
+        ['of-both', [ann, bert]],
+      ] as const)
+        await put(server, { resourceType: 'Provenance', id, target, recorded: '2026-01-01T00:00:00Z', agent: [{ who: { display: 'x' } }] })
+      const { Patient, Observation, Coverage, Provenance } = await exportedBy(exchange)
       expect([Patient, Observation, Coverage]).toEqual([['ann'], ['weight-ann', 'with-bert'], ['coverage-ann']])
+      expect([Provenance!.includes('of-ann'), Provenance!.includes('of-both')]).toEqual([true, false])
     }))
 
   it('gets Groups with its mark from the server only', () =>

@@ -60,7 +60,11 @@ async function isAboutThem(
 ): Promise<boolean> {
   const resource = await contentOf(context, version)
   if (resource === undefined) return false
-  const { patient, subject, beneficiary } = resource
+  const { patient, subject, beneficiary, target } = resource
+  // A Provenance of a load names all of its Patients, so each exported one would reveal the others.
+  // guard: partner-gets-no-provenance-of-others
+  if (version.type === 'Provenance')
+    return namesIn(Array.isArray(target) ? target : [], context).every((name) => !name.startsWith(PATIENT) || isExportPatient(name))
   const about = namesIn([patient, subject, beneficiary], context).filter((name) => name.startsWith(PATIENT))
   return about.length === 0 || about.some(isExportPatient)
 }
