@@ -63,6 +63,19 @@ describe('a payer that is a partner', () => {
       expect((await server.get('/Consent?patient=ann')).body.total).toBe(1)
     }))
 
+  it('records why an export leaves a member out', () =>
+    withPayer(async (server, partner) => {
+      expect((await match(partner, ANN)).status).toBe(200)
+      const { id } = await onlyGroup(partner)
+      const { resource } = matchInput(ANN).parameter[2]
+      const denial = { ...resource, id: 'denial', patient: { reference: 'Patient/ann' }, provision: { type: 'deny' } }
+      expect((await server.put('/Consent/denial', denial)).status).toBe(201)
+      await manifestOf(partner, `/Group/${id}/$davinci-data-export`)
+      const { out } = await runFhir('disclosures', '--patient', 'ann', '--json', '--data', server.folder)
+      const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
+      expect(records.find(({ kind }) => kind === 'export')).toMatchObject({ outcome: 'denied', grounds: [`Group/${id}`] })
+    }))
+
   it('leaves a record of each match and export, which one command prints', () =>
     withPayer(async (server, partner) => {
       expect((await match(partner, ANN)).status).toBe(200)

@@ -3,6 +3,7 @@ import { type DisclosedMember, writeDisclosures } from '../../partners/disclosur
 import { transmissionsOf } from '../../partners/disclosures/transmissions.ts'
 import { fileKeyOf, type Job, type JobFile } from '../job/job.ts'
 import { readJobScope } from '../plan/job-scope.ts'
+import { readWithheldPatients } from '../plan/permitted-patients.ts'
 import type { ExportParts } from '../step-types.ts'
 import { fileNameOf, NDJSON_CONTENT_TYPE } from './multipart-uploads.ts'
 
@@ -17,11 +18,15 @@ export async function recordPartnerExport(parts: ExportParts, job: Job, files: r
   const { patients = [] } = await readJobScope(parts, job)
   const names = [...patients]
   const provenances = await writeTransmissions(parts, job, names, files)
+  const withheld = await readWithheldPatients(parts, job)
   await disclose(
     parts,
     job,
     [...files, ...provenances],
-    names.map((patient) => ({ patient, outcome: 'exported' })),
+    [
+      ...names.map((patient) => ({ patient, outcome: 'exported' })),
+      ...withheld.map(({ patient, reason }) => ({ patient, outcome: reason })),
+    ],
   )
   return provenances
 }
