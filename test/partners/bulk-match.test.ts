@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { runFhir } from '../bin/process.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
@@ -64,6 +65,20 @@ const optOutOf = (patient: string): Tree => ({
 })
 
 describe('a match of the members that a provider treats', () => {
+  it('records the outcome of each member', () =>
+    withPayer(async (server, partner) => {
+      const stranger = { ...BERT, given: 'Bob' }
+      await bulkMatch(partner, bulkInput([{ member: ANN }, { member: stranger }, { member: BERT, consent: { status: 'rejected' } }]))
+      const { id } = await onlyGroup(partner)
+      const { out } = await runFhir('disclosures', '--job', id, '--json', '--data', server.folder)
+      const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
+      expect(records.map(({ kind, patient, outcome, grounds }) => [kind, patient, outcome, grounds])).toEqual([
+        ['match', 'Patient/ann', 'matched', [`Group/${id}`]],
+        ['match', undefined, 'no match', [`Group/${id}`]],
+        ['match', undefined, 'consent not complied with', [`Group/${id}`]],
+      ])
+    }))
+
   const withProvider = (proof: (server: SettingsServer, provider: TestClient) => Promise<void>, more = {}): Promise<void> =>
     withPayer(async (server) => proof(server, await partnerOf(server, 'provider')), more)
 

@@ -8,6 +8,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import { type DecidedMember, matchGroupsOf, matchParametersOf, storedConsentsOf } from '../../partners/bulk/found-match.ts'
 import type { MatchContext, MatchRequest } from '../../partners/bulk/match-request.ts'
 import { issuesOf, type MemberOutcome, outcomesOf } from '../../partners/bulk/member-outcomes.ts'
+import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { removeTemporaryData } from '../job/file-removal.ts'
 import { fileKeyOf, type Job, type JobFile, segmentRowsOf } from '../job/job.ts'
 import { changeJob, setComplete, setPlan } from '../job/job-transitions.ts'
@@ -75,9 +76,23 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
           ),
         ]),
   ]
+  await recordMatch(parts, job, members)
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, files, parts.now()))
   // Only after the job is complete: until then another attempt may need the request.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
+}
+
+/** Records the outcome of each member. The job must not be complete before. Idempotent. */
+function recordMatch(
+  { disclosing }: ExportParts,
+  { id, tenant, client, transactionTime: at }: MatchJob,
+  members: readonly DecidedMember[],
+): Promise<void> {
+  const outcomes = members.map(({ outcome }): DisclosedMember => {
+    if (outcome.kind === 'match') return { patient: `Patient/${outcome.patient}`, outcome: 'matched' }
+    return { outcome: outcome.kind === 'nomatch' ? 'no match' : 'consent not complied with' }
+  })
+  return writeDisclosures(disclosing.blobs, { kind: 'match', at, tenant, job: id, partner: client, grounds: [`Group/${id}`] }, outcomes)
 }
 
 async function readDecided({ rows, blobs }: ExportParts, { id, match }: MatchJob): Promise<readonly DecidedMember[]> {
