@@ -81,7 +81,7 @@ export type PortName =
  *   writes the progress and other rows of jobs.
  * - `schedules`: state of scheduled exports. `old-schedules`: removes the state of schedules that the settings no longer contain.
  * - `export-files`: writes, reads and removes export files. `removed-files`: only removes them.
- *   `match-requests`: only writes requests of matches. `copies`: copies them to external buckets.
+ *   `match-requests`: only writes requests of matches, and when matches are deleted. `copies`: copies them to external buckets.
  * - `start-exports`, `stop-exports`, `watch-exports`: start and stop the workflow of a job, and read whether it runs.
  * - `links`: signs links to export files. `link-key`: reads the public key of these links.
  */
@@ -107,7 +107,7 @@ export type ExportPort =
  * - `indexer`, `settle-transactions`: follow the stream of the table, and run on schedules.
  * - `migrate`: runs once in every deployment. `adopt-tables`: prepares restored tables, if the settings name them.
  * - `tend-keys`: runs every day, and when a stage is created or removed. `link-key`: runs once for each link key of a stage.
- * - `rebuild-step`, `export-step`: run the steps of their workflow.
+ * - `rebuild-step`, `export-step`: run the steps of their workflow. `export-step` also deletes ended matches, on a schedule.
  * - `audit-archive`: follows the stream of the state table, if the settings archive audit records.
  * - `export-sweep`: resumes, copies and removes exports on schedules. `export-schedule`: starts the exports that the settings schedule.
  */

@@ -48,6 +48,10 @@ export function covers(period: unknown, now: number, timeZone?: string): boolean
 export const endOf = (period: unknown, timeZone?: string): number | undefined =>
   isElement(period) ? rangeOf(period.end, timeZone)?.high : undefined
 
+/** Returns the start of a Period, or undefined if it has none. */
+export const startOf = (period: unknown, timeZone?: string): number | undefined =>
+  isElement(period) ? rangeOf(period.start, timeZone)?.low : undefined
+
 const rangeOf = (value: unknown, timeZone?: string) => (typeof value === 'string' ? parseDateRange(value, timeZone) : undefined)
 
 /** Returns the tree with each Reference that `replace` changes. A Reference is an element with a text `reference`. */

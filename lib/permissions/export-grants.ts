@@ -18,6 +18,8 @@ const CLIENTS = 'export-clients'
 const ROWS = 'exports/*'
 /** Partitions within ROWS that a kick-off writes: the named patients of a job. */
 const PATIENTS = 'exports/*/patients'
+/** Partition within ROWS that says when matches are deleted. */
+const MATCHES = 'exports/matches'
 /** Partition for the state of scheduled exports. */
 const SCHEDULES = 'export-schedules'
 
@@ -56,7 +58,11 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
   }),
   'match-requests': (aws) => ({
     environment: exportFiles(aws),
-    statements: [onObjects(aws, 'exports/*/request/*', ['s3:PutObject']), allowEncryption(aws)],
+    statements: [
+      onObjects(aws, 'exports/*/request/*', ['s3:PutObject']),
+      allowEncryption(aws),
+      ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], MATCHES).statements,
+    ],
   }),
   'removed-files': (aws) => ({ environment: exportFiles(aws), statements: [onExportFiles(aws, ['s3:DeleteObject'])] }),
   'start-exports': (aws) => onExports(aws, 'StartExecution'),

@@ -38,7 +38,7 @@ import { firstClient, firstUser } from './first-commands.ts'
 import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream, streamEnvironmentOf } from './stream-indexer.ts'
-import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, SWEEPS, scheduleSweeps } from './sweeps.ts'
+import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, MATCH_SWEEP, SWEEPS, scheduleSweeps } from './sweeps.ts'
 
 /** Sort keys of the stream records that each function receives. `H`: current versions. `P`: heartbeats. `T`: large transactions. */
 export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
@@ -108,6 +108,7 @@ export class ServiceStack extends Stack {
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...baseUrls, FHIR_STAGE: settings.stage } })
     const set = settings.access === 'token' ? { schedules: settings.exports.map(({ name }) => name) } : {}
     scheduleSweeps(this, exportSweep.function, EXPORT_SWEEPS, { expired: set })
+    scheduleSweeps(this, exportStep.function, MATCH_SWEEP)
 
     const migration = this.#migration(aws, baseUrls, [indexer, settler, step, exportStep, exportSweep])
     const keys = settings.access === 'token' ? this.#signingKeys(aws, baseUrls) : undefined

@@ -17,6 +17,8 @@ export const INDEX_SWEEP = { index: Duration.minutes(1) } as const
  * download.
  */
 export const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
+/** Sweep of `export-step` and its interval. It deletes ended matches. The function may write Groups and Consents, as its steps do. */
+export const MATCH_SWEEP = { matches: Duration.hours(1) } as const
 /** Sweep of `tend-keys` and its interval. It maintains the signing keys. */
 export const KEY_SWEEP = { keys: Duration.days(1) } as const
 

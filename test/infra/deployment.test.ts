@@ -123,6 +123,7 @@ describe('the background work of a stage', () => {
       ['rate(1 minute)', '{"sweep":"index"}'],
       ['rate(1 minute)', '{"sweep":"jobs"}'],
       ['rate(1 hour)', '{"sweep":"expired"}'],
+      ['rate(1 hour)', '{"sweep":"matches"}'],
     ])
   })
 

@@ -23,9 +23,7 @@ const bulk = {
 
 export const handler = httpHandler<'member-match'>({
   interactions: {
-    'member-match': levelMatch(
-      recordedMatch(memberMatch({ ...writePorts(), choices: config() }), { disclosures: blobs(), clock: clock() }),
-    ),
+    'member-match': levelMatch(recordedMatch(memberMatch({ ...writePorts(), ...bulk }), { disclosures: blobs(), clock: clock() })),
     'bulk-member-match': startBulkMatch(bulk, 'payer'),
     'provider-member-match': startBulkMatch(bulk, 'provider'),
   },

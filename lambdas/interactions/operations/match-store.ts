@@ -7,14 +7,47 @@ import type { SearchContext } from '../../search/search-context.ts'
 import type { FhirRequest, WrittenVersion } from '../interaction.ts'
 import { type NextVersionPorts, prepareVersion } from '../writing/next-version.ts'
 import { MAX_WRITE_ATTEMPTS, type PreparedWrite, tooManyConflicts, type WritePorts } from '../writing/write-loop.ts'
+import { deletionTimeOf, type RowPorts, retainConsent, scheduleDeletion } from './match-rows.ts'
 
-export type MatchStorePorts = NextVersionPorts & Pick<WritePorts, 'heads' | 'writer'>
+export type MatchStorePorts = NextVersionPorts & Pick<WritePorts, 'heads' | 'writer'> & RowPorts
 
-/** Stores the resources in one commit, under their ids. Returns the new versions. A resource that exists already stays as it is. */
-export async function storeAbsent(
+/** Returns the current search context of a tenant. */
+export type ReadingOf = (tenant: string) => Promise<SearchContext>
+
+/**
+ * Stores the Group and the Consents of a match that one commit can hold. Returns the new versions. A resource that exists already stays as it
+ * is.
+ */
+export async function storeSmallMatch(
+  ports: MatchStorePorts,
+  request: FhirRequest,
+  { group, consents }: FoundMatch,
+): Promise<readonly WrittenVersion[]> {
+  const due = await scheduleMatch(ports, { ...request, id: group.id! }, { group, consents }, request.reading)
+  return storeAbsent(ports, request, [group, ...consents], due)
+}
+
+/** Stores the rows of the match. Returns the time at which it is deleted. */
+async function scheduleMatch(
+  ports: RowPorts,
+  { id, tenant, client, baseUrl }: MatchOwner,
+  { group, consents }: FoundMatch,
+  { timeZone }: SearchContext,
+): Promise<number> {
+  const due = deletionTimeOf(group, timeZone)
+  await scheduleDeletion(ports, { owner: { id, tenant, client, baseUrl }, consents: consents.map((each) => each.id!), due })
+  return due
+}
+
+/**
+ * Stores the resources in one commit, under their ids. Returns the new versions. A resource that exists already stays as it is, and a Consent
+ * is retained until `due`.
+ */
+async function storeAbsent(
   ports: MatchStorePorts,
   request: FhirRequest,
   resources: readonly Resource[],
+  due: number,
 ): Promise<readonly WrittenVersion[]> {
   const { tenant } = request
   const asServer: FhirRequest = { ...request, access: WHOLE_ACCESS, interaction: 'create' }
@@ -25,6 +58,7 @@ export async function storeAbsent(
     for (const [i, head] of (await ports.heads(keys)).entries())
       if (head === undefined || (!('damage' in head) && head.deleted))
         prepared.push(await prepareVersion(ports, asServer, { kind: 'target', key: keys[i]! }, head, resources[i]!))
+      else if (keys[i]!.type === 'Consent') await retainConsent(ports, keys[i]!, due)
     if (prepared.length === 0) return []
     const result = await ports.writer.commit(
       prepared.map(({ write }) => write),
@@ -44,15 +78,18 @@ const CONSENTS = 20
 
 /** Returns the function that stores the result of a job. The Group is stored last: when it exists, its Consents do. */
 export const matchStore =
-  (ports: MatchStorePorts, readingOf: (tenant: string) => Promise<SearchContext>): MatchStore =>
+  (ports: MatchStorePorts, readingOf: ReadingOf): MatchStore =>
   async (owner, { group, consents }) => {
-    const request = serverRequestOf(owner, await readingOf(owner.tenant))
+    const reading = await readingOf(owner.tenant)
+    const request = serverRequestOf(owner, reading)
+    const due = await scheduleMatch(ports, owner, { group, consents }, reading)
     for (let first = 0; first < consents.length; first += CONSENTS)
-      await storeAbsent(ports, request, consents.slice(first, first + CONSENTS))
-    await storeAbsent(ports, request, [group])
+      await storeAbsent(ports, request, consents.slice(first, first + CONSENTS), due)
+    await storeAbsent(ports, request, [group], due)
   }
 
-const serverRequestOf = ({ id, tenant, client, baseUrl }: MatchOwner, reading: SearchContext): FhirRequest => ({
+/** Returns the request of a write by the server itself. */
+export const serverRequestOf = ({ id, tenant, client, baseUrl }: MatchOwner, reading: SearchContext): FhirRequest => ({
   ...{ tenant, client, baseUrl, reading, requestId: id, access: WHOLE_ACCESS, user: undefined, clientAuth: 'assertion' },
   ...{ parameters: [], posted: true, preconditions: {}, preferences: { return: 'minimal' }, interaction: 'create' },
 })

@@ -20,7 +20,8 @@ import type { Interaction } from '../interaction.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
 import { type Requester, requesterOf } from './match-requester.ts'
-import { storeAbsent } from './match-store.ts'
+import type { RowPorts } from './match-rows.ts'
+import { storeSmallMatch } from './match-store.ts'
 import { checkParameters } from './operation-input.ts'
 
 /** Settings of matches. `payer`: identifiers of the payer that runs the server. */
@@ -39,7 +40,7 @@ export type MatchChoices = {
   readonly treatment: Treatment
 }
 
-export type MemberMatchPorts = WritePorts & { readonly choices: MatchChoices }
+export type MemberMatchPorts = WritePorts & { readonly choices: MatchChoices; readonly exports: RowPorts }
 
 const DAY = 24 * 60 * 60 * 1_000
 
@@ -81,10 +82,10 @@ export const memberMatch =
       partner: { id: request.client, identifier: identifier! },
       payer: { name: ports.choices.organizationName, identifier: payer! },
     })
-    const written = await storeAbsent(ports, request, [
-      { ...group, id: ports.clock.newId() },
-      { ...own, id: storedConsentIdOf(own) },
-    ])
+    const written = await storeSmallMatch({ ...ports, rows: ports.exports.rows }, request, {
+      group: { ...group, id: ports.clock.newId() },
+      consents: [{ ...own, id: storedConsentIdOf(own) }],
+    })
     return { status: 200, body: answer, about: [`Patient/${patient.id}`], written }
   }
 

@@ -7,24 +7,14 @@ import { copyExports } from '../../export/schedules/bucket-copies.ts'
 import { findScheduleProblems, removeObsoleteSchedules, type WatchedSchedule } from '../../export/schedules/schedules.ts'
 import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
-import { matchStore } from '../../interactions/operations/match-store.ts'
+import { deleteEndedMatches } from '../../interactions/operations/match-deletion.ts'
+import { type MatchStorePorts, matchStore } from '../../interactions/operations/match-store.ts'
 import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
-import {
-  blobs,
-  clock,
-  config,
-  deploymentSettings,
-  expressions,
-  identifierRows,
-  indexProgress,
-  resources,
-  searchContexts,
-  store,
-} from './ports.ts'
+import { blobs, clock, config, deploymentSettings, expressions, identifierRows, indexProgress, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
 
 /**
@@ -44,6 +34,16 @@ const MOST_LATEST = 20_000
 const now = (): number => clock().now()
 const told = (error: unknown): void => report(error, 'export')
 
+const readingOf = (tenant: string) => searchContexts().of(tenant, now())
+
+const matchPorts = (): MatchStorePorts => ({
+  ...{ clock: clock(), expressions: expressions(), progress: indexProgress(), identifiersOf, rows: jobRows() },
+  heads: (...asked) => store().heads(...asked),
+  writer: writerWithRows(store(), identifierRows()),
+  // The server built these resources. Nothing that the client sent may fail the job of all members.
+  profiled: () => [],
+})
+
 /** Returns the ports of one step. They are new for each step, so each step reads the latest writes itself. */
 const parts = (): ExportParts => ({
   ...exportTypeSettings(),
@@ -52,17 +52,8 @@ const parts = (): ExportParts => ({
   resources: store(),
   index: consistentIndex(MOST_LATEST),
   blobs: exportFiles(),
-  readingOf: (tenant) => searchContexts().of(tenant, now()),
-  storeMatch: matchStore(
-    {
-      ...{ resources: resources(), clock: clock(), expressions: expressions(), progress: indexProgress(), identifiersOf },
-      heads: (...asked) => store().heads(...asked),
-      writer: writerWithRows(store(), identifierRows()),
-      // The server built these resources. Nothing that the client sent may fail the job of all members.
-      profiled: () => [],
-    },
-    (tenant) => searchContexts().of(tenant, now()),
-  ),
+  readingOf,
+  storeMatch: matchStore(matchPorts(), readingOf),
   expressions,
   now,
   elapsed: () => performance.now(),
@@ -75,7 +66,19 @@ const parts = (): ExportParts => ({
   report: told,
 })
 
-export const runExportStep = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
+/** Event of a schedule, every hour: deletes ended matches. */
+export type MatchSweep = { readonly sweep: 'matches' }
+
+export async function runExportStep(input: StepInput | MatchSweep): Promise<StepOutput | undefined> {
+  if (!('sweep' in input)) return exportStep(parts())(input)
+  try {
+    await deleteEndedMatches(matchPorts(), readingOf, SWEEP_MS)
+    return undefined
+  } catch (error) {
+    for (const each of flattenErrors(error)) told(each)
+    throw new Error('The sweep of matches failed')
+  }
+}
 
 /**
  * Event of a schedule.

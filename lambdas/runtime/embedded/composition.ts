@@ -21,6 +21,7 @@ import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
 import type { TokenParts } from '../../http/steps/index-token.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
+import { deleteEndedMatches } from '../../interactions/operations/match-deletion.ts'
 import { type MatchStore, matchStore } from '../../interactions/operations/match-store.ts'
 import { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
 import { definitionIssuesOf, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
@@ -125,9 +126,24 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
   opened.defer(exports.close)
   const home = composeServerCore(stores, { ...parts, bases, exports, packages: new FilesystemPackages(data.path(PACKAGES_FOLDER)) })
   matches.resolve(home.storeMatch)
+  deleteMatchesEachHour(opened, parts, home.deleteMatches)
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
+
+/** Deletes ended matches at once and every hour. A running deletion ends before the stores close. */
+function deleteMatchesEachHour(opened: AsyncDisposableStack, { clock, report }: ServerCoreParts, deleteMatches: () => Promise<void>): void {
+  let running = Promise.resolve()
+  const tend = (): void => {
+    running = running.then(() => (clock.maySweep() ? deleteMatches() : undefined)).catch((error) => report(error, ''))
+  }
+  tend()
+  const timer = setInterval(tend, HOUR).unref()
+  opened.defer(() => running)
+  opened.defer(() => clearInterval(timer))
+}
+
+const HOUR = 60 * 60_000
 
 /** Warns if other tenants have data. It stays stored, but no request can reach it while tenancy is off. */
 async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn']): Promise<void> {
@@ -149,7 +165,7 @@ type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly 
 export function composeServerCore(
   stores: Stores,
   parts: Omit<ServerCoreParts, 'data'> & OnStores,
-): Omit<ServerCore, 'close'> & { readonly storeMatch: MatchStore } {
+): Omit<ServerCore, 'close'> & { readonly storeMatch: MatchStore; readonly deleteMatches: () => Promise<void> } {
   const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
   const reading = searchContextOf(config, bases)
@@ -203,6 +219,8 @@ export function composeServerCore(
           report: (error) => report(error, ''),
         })
   const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
+  const readingOf = async (tenant: string) => definitions.whenKnown(async () => readingFor(tenant))
+  const matchPorts = { ...ports, rows: exports.exports.rows }
   const patientsOf = personReader({ resources: store, clock, reading: readingFor })
   const serve = serveOf(
     ports,
@@ -237,7 +255,8 @@ export function composeServerCore(
     },
     serveWithoutStores: serve,
     checkHealth: () => checkStores(stores),
-    storeMatch: matchStore(ports, async (tenant) => definitions.whenKnown(async () => readingFor(tenant))),
+    storeMatch: matchStore(matchPorts, readingOf),
+    deleteMatches: () => deleteEndedMatches(matchPorts, readingOf, Number.POSITIVE_INFINITY),
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
     patientsOf,

@@ -45,7 +45,7 @@ type Settings = Readonly<Record<string, string>>
 export async function withSettings(
   settings: Settings,
   proof: (server: SettingsServer) => Promise<void>,
-  { baseUrl = 'http://127.0.0.1/fhir', folder = newFolder() } = {},
+  { baseUrl = 'http://127.0.0.1/fhir', folder = newFolder(), ahead = 0 } = {},
 ): Promise<void> {
   const reports: unknown[] = []
   const logged: RequestRecord[] = []
@@ -55,7 +55,7 @@ export async function withSettings(
     steady: () => performance.now() + server.ahead,
     sinceBoot: () => uptime() * 1_000 + server.ahead,
   }
-  const server = { ahead: 0 } as SettingsServer
+  const server = { ahead } as SettingsServer
   const embedded = await openEmbeddedServer({
     ...{ config, baseUrl, dataFolder: folder, times, report: (error) => void reports.push(error) },
     logRequest: (record) => void logged.push(record),

@@ -57,7 +57,13 @@ function partsOf(whole: ExportParts, world: ExportWorld, machine: Machine): Expo
   const parts = machine.parts(whole)
   const store = parts.resources as ExportParts['resources'] & ResourceWriter
   const ports = {
-    ...{ heads: store.heads, expressions: EXPRESSIONS, profiled: () => [], clock: { now: () => instantAt(NOW), newId: () => 'new' } },
+    ...{
+      rows: parts.rows,
+      heads: store.heads,
+      expressions: EXPRESSIONS,
+      profiled: () => [],
+      clock: { now: () => instantAt(NOW), newId: () => 'new' },
+    },
     progress: { status: unexpected, parameters: unexpected },
     writer: {
       async commit(writes: Parameters<ResourceWriter['commit']>[0]) {

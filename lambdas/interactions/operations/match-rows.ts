@@ -1,0 +1,64 @@
+/**
+ * Rows of matches, by which the server deletes what a match stored. A row is stored before the resources that it names, so a failed match
+ * leaves none behind.
+ */
+import type { Resource } from '../../fhir/resource.ts'
+import type { MatchOwner } from '../../partners/bulk/found-match.ts'
+import { groupEndOf } from '../../partners/groups/group-period.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
+
+/**
+ * Owner of the rows of matches, and of the rows of Consents that several matches stored. The name of a match begins with the day of its
+ * deletion, so those that are due come first.
+ */
+export const MATCH_ROWS = 'exports/matches'
+
+/** How long a Group is retained after its period, in milliseconds. */
+const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000
+
+/** Maximum Consents of one row, because the size of a row is limited. */
+const CONSENTS = 1_000
+
+/** `owner`: its id is that of the Group. `consents`: ids. `due`: time of the deletion, in milliseconds since 1970. */
+export type MatchRow = { readonly owner: MatchOwner; readonly consents: readonly string[]; readonly due: number }
+
+/** `due`: time at which the last match that stored the Consent is deleted. */
+export type SharedConsentRow = { readonly due: number }
+
+export type RowPorts = { readonly rows: Pick<Rows, 'read' | 'change' | 'list' | 'remove'> }
+
+/** Returns the time of the deletion, in milliseconds since 1970. */
+export const deletionTimeOf = (group: Resource, timeZone?: string): number => groupEndOf(group, timeZone) + RETENTION_MS
+
+/** Returns the day as `2026-12-31`. Later days than the last of four digits become that one. */
+export const deletionDayOf = (due: number): string => new Date(Math.min(due, LAST_DAY)).toISOString().slice(0, DAY_LENGTH)
+
+const LAST_DAY = Date.UTC(9999, 11, 31)
+/** Length of the day at the beginning of a name. */
+export const DAY_LENGTH = 10
+
+/** Returns the name of the row of a Consent. It sorts after those of matches. Tenants may have Consents with the same id. */
+export const sharedConsentNameOf = ({ tenant, id }: Pick<ResourceKey, 'tenant' | 'id'>): string => `consent.${tenant}.${id}`
+
+/** Stores the rows of a match. Repeating it has no further effect. */
+export async function scheduleDeletion({ rows }: RowPorts, { owner, consents, due }: MatchRow): Promise<void> {
+  for (let first = 0; first === 0 || first < consents.length; first += CONSENTS) {
+    const row: MatchRow = { owner, consents: consents.slice(first, first + CONSENTS), due }
+    await rows.change<MatchRow>(MATCH_ROWS, `${deletionDayOf(due)}.${owner.id}.${first}`, () => row)
+  }
+}
+
+/** Replaces a row by one of a later time. */
+export async function postponeDeletion({ rows }: RowPorts, name: string, row: MatchRow): Promise<void> {
+  const later = `${deletionDayOf(row.due)}${name.slice(DAY_LENGTH)}`
+  await rows.change<MatchRow>(MATCH_ROWS, later, () => row)
+  if (later !== name) await rows.remove(MATCH_ROWS, name)
+}
+
+/** Retains a Consent that an earlier match stored until a later match is deleted. */
+export async function retainConsent({ rows }: RowPorts, consent: Pick<ResourceKey, 'tenant' | 'id'>, due: number): Promise<void> {
+  await rows.change<SharedConsentRow>(MATCH_ROWS, sharedConsentNameOf(consent), (row) =>
+    row !== undefined && row.due >= due ? row : { due },
+  )
+}
