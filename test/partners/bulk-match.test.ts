@@ -4,6 +4,7 @@ import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { runFhir } from '../bin/process.ts'
 import { eventually } from '../fixtures/eventually.ts'
+import { memberClientOf } from './member-tokens.ts'
 import {
   ANN,
   attestation,
@@ -95,6 +96,19 @@ describe('a match of the members that a provider treats', () => {
       ])
       const [{ period }] = group.member
       expect(Math.round((Date.parse(period.end) - Date.parse(group.meta.lastUpdated)) / 86_400_000)).toBe(30)
+    }))
+
+  it('does not find a member that denied in an app of its own', () =>
+    withProvider(async (server, provider) => {
+      await server.register('app', { scopes: ['patient/*.cruds'] })
+      const app = await memberClientOf(server, { id: 'app', patient: 'bert', scopes: ['patient/Consent.cu'] })
+      const found = async () =>
+        membersOf(provider, await bulkMatch(provider, bulkInput([{ member: BERT, consent: attestation() }]), PROVIDERS))
+      const denial = optOutOf('bert')
+      const written = async (consent: Tree) => (await app.put(`/Consent/${consent.id}`, consent)).status
+      expect([await written({ ...denial, provision: { type: 'permit' } }), await found()]).toEqual([201, { match: ['Patient/bert'] }])
+      expect([await written(denial), await found()]).toEqual([200, { match: [], nomatch: ['#p0'] }])
+      expect(await written(optOutOf('ann'))).toBe(403)
     }))
 
   it.each<[what: string, consent: Tree, expected: 'match' | 'nomatch']>([
