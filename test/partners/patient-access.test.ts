@@ -2,8 +2,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { addPackage, openPackages } from '../../lambdas/runtime/control/package-commands.ts'
 import type { TestClient, Tree } from '../api/server.ts'
-import { withSettings } from '../api/settings-tried/setting-server.ts'
+import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
+import { profile } from '../fixtures/packages.ts'
 import { CLAIM_PAIRS, PRIOR_AUTHORIZATION } from '../fixtures/payer/claims.ts'
 import { archiveOf, guideOf } from '../fixtures/payer/guides.ts'
 import { referenceTo } from '../fixtures/resources.ts'
@@ -43,24 +45,39 @@ const STORED: readonly Tree[] = [
   },
 ]
 
+const US_CORE_COVERAGE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-coverage'
+const CARIN_URL = 'http://hl7.org/fhir/us/carin-bb/StructureDefinition/C4BB-Coverage'
+/** Profile with one rule of C4BB-Coverage that US Core does not have. */
+const CARIN_COVERAGE: Tree = {
+  ...profile('C4BB-Coverage', '2.2.0', [{ id: 'Coverage.subscriberId', path: 'Coverage.subscriberId', min: 1 }]),
+  ...{ url: CARIN_URL, type: 'Coverage', baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Coverage' },
+}
+
 /** Returns `Type/id` of each entry, sorted, or the status if it is another than 200. */
 async function foundBy(member: TestClient, query: string): Promise<readonly string[] | number> {
   const { status, body } = await member.get(`/${query}`, STRICT)
   return status === 200 ? (body.entry ?? []).map(({ resource }: Tree) => `${resource.resourceType}/${resource.id}`).toSorted() : status
 }
 
-async function addGuides(folder: string): Promise<void> {
+/** Returns the data folder of a server that was closed, with the guides. So the next server has them from its start. */
+async function folderWithGuides(): Promise<string> {
+  const folder = newFolder()
+  await withSettings({}, async () => {}, { folder })
   const packages = await openPackages(folder)
   try {
-    for (const label of ['carin-bb@2.2.0', 'davinci-pdex@2.2.0']) await addPackage(packages, { file: await archiveOf(guideOf(label)) })
+    await addPackage(packages, { file: await archiveOf(guideOf('carin-bb@2.2.0'), [CARIN_COVERAGE]) })
+    await addPackage(packages, { file: await archiveOf(guideOf('davinci-pdex@2.2.0')) })
   } finally {
     await packages.close()
   }
+  return folder
 }
 
+const withGuides = async (settings: Readonly<Record<string, string>>, proof: (server: SettingsServer) => Promise<void>): Promise<void> =>
+  withSettings(settings, proof, { folder: await folderWithGuides() })
+
 const withMember = (proof: (member: TestClient) => Promise<void>): Promise<void> =>
-  withSettings({}, async (server) => {
-    await addGuides(server.folder)
+  withGuides({}, async (server) => {
     const entry = STORED.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
     expect((await server.post('/', { resourceType: 'Bundle', type: 'transaction', entry })).status).toBe(200)
     await server.register('app', { scopes: ['patient/*.rs'] })
@@ -118,7 +135,7 @@ describe('the app of a member', () => {
       expect(await foundBy(member, 'ExplanationOfBenefit?patient=Patient/Patient2')).toEqual([])
     }))
 
-  it('receives what its claims and coverages refer to, and where they came from', () =>
+  it('receives the resources that its claims and coverages refer to, and their Provenance', () =>
     withMember(async (member) => {
       const claim = 'ExplanationOfBenefit?_id=EOBInpatient2'
       for (const [parameter, included] of Object.entries(INCLUDED))
@@ -145,4 +162,32 @@ describe('the app of a member', () => {
       expect(found).toEqual(expect.arrayContaining(['Patient/Patient1', ...OWN_CLAIMS, ...AUTHORIZATION, ...own]))
       for (const other of ['Patient/Patient2', 'Coverage/Coverage3', ...eob('EOBInpatient1')]) expect(found).not.toContain(other)
     }))
+})
+
+describe('a Coverage that names a US Core and a CARIN profile', () => {
+  const named: Tree = {
+    ...coverage('both', 'Patient1'),
+    meta: { profile: [US_CORE_COVERAGE, `${CARIN_URL}|2.2.0`] },
+    identifier: [{ type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code: 'MB' }] }, value: '1' }],
+  }
+  const relationship = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/subscriber-relationship', code: 'self' }] }
+
+  it.each<[what: string, fields: Tree, violated: readonly string[]]>([
+    ['neither', {}, [CARIN_URL, US_CORE_COVERAGE]],
+    ['US Core', { relationship }, [CARIN_URL]],
+    ['CARIN', { subscriberId: '1' }, [US_CORE_COVERAGE]],
+    ['both', { relationship, subscriberId: '1' }, []],
+  ])('is checked against both if it conforms to %s', (_, fields, violated) =>
+    withGuides({ FHIR_VALIDATE_PROFILES: 'enforce' }, async (server) => {
+      const stored = { ...named, ...fields }
+      const violatedIn = ({ issue = [] }: Tree): readonly string[] => {
+        const errors = issue.filter(({ severity }: Tree) => severity === 'error').map((each: Tree) => JSON.stringify(each))
+        return [CARIN_URL, US_CORE_COVERAGE].filter((url) => errors.some((error: string) => error.includes(url)))
+      }
+      const { body } = await server.post('/Coverage/$validate', stored)
+      expect(violatedIn(body)).toEqual(violated)
+      const written = await server.put('/Coverage/both', stored)
+      expect([written.status, violatedIn(written.body)]).toEqual([violated.length === 0 ? 201 : 422, violated])
+    }),
+  )
 })
