@@ -94,6 +94,7 @@ export const INTERACTIONS = {
   'export-list':      { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
+  'export-file-for-partner': { column: 'FILE', scopes: 'own',          claim: 'none',      lambda: 'export-status' },
   // Public: the signed link authorizes the download.
   'export-file':      { column: 'FILE',      scopes: 'own',           claim: 'none',      lambda: 'cloudfront', admission: 'all' },
 } as const satisfies Readonly<Record<string, Row>>
@@ -222,6 +223,7 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'GET /export': 'export-list',
   'GET /export/{id}': 'export-status',
   'DELETE /export/{id}': 'export-cancel',
+  'GET /export/{id}/{file}': 'export-file-for-partner',
   'GET /export-files/{id}/{file}': 'export-file',
   'POST /': 'bundle',
   'GET /': 'search-system',

@@ -157,7 +157,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   everything: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
   'member-match': { kind: 'request', ports: [...WRITING, 'jobs', 'match-requests', 'start-exports', 'disclosures'] },
   export: { kind: 'request', ports: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...CALLER] },
-  'export-status': { kind: 'light', ports: ['jobs', 'job-list', 'links', 'persons', ...CALLER] },
+  'export-status': { kind: 'light', ports: ['clients', 'jobs', 'job-list', 'links', 'persons', ...CALLER] },
   'export-cancel': { kind: 'light', ports: ['jobs', 'stop-exports', 'removed-files', 'persons', ...CALLER] },
   fallback: { kind: 'light', ports: ['audit'] },
   discovery: { kind: 'light', ports: ['published-keys', 'audit'], onlyWithTokens: true },

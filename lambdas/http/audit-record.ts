@@ -142,7 +142,7 @@ function jobOf({ interaction, fhir: { id }, job }: Exchange): Pick<AuditRecord, 
   return OF_JOBS.has(interaction) && id !== undefined && isId(id) ? { job: id } : {}
 }
 
-const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel', 'export-file'])
+const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel', 'export-file', 'export-file-for-partner'])
 
 function writtenBy(written: readonly VersionKey[]): Pick<AuditRecord, 'keys' | 'written'> {
   return written.length === 0 ? {} : { keys: written.map(nameOf), written: written.length }

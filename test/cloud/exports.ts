@@ -37,11 +37,11 @@ export async function pollManifest({ get }: Pick<ExportClient, 'get'>, job: stri
   throw new Error(`${job} is not finished`)
 }
 
-/** Of all files of a list of the manifest, each with as many lines as it says. */
-export async function linesOf(files: readonly Tree[]): Promise<readonly Tree[]> {
+/** Of all files of a list of the manifest, each with as many lines as it says. `download`: requests the URL of a file. */
+export async function linesOf(files: readonly Tree[], download = (url: string): Promise<Response> => fetch(url)): Promise<readonly Tree[]> {
   const all: Tree[] = []
   for (const { url, count, type } of files) {
-    const response = await fetch(url)
+    const response = await download(url)
     const text = await response.text()
     if (response.status !== 200) throw new Error(`${url}: ${response.status} ${text}`)
     const lines = text.split('\n').filter((line) => line !== '')

@@ -44,6 +44,13 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
   })
   afterAll(() => host?.close())
 
+  /** Requests a file by the token, and follows the redirect without it. */
+  async function download(url: string): Promise<Response> {
+    const { status, headers } = await partner.raw(url.slice(base().length), { redirect: 'manual' })
+    expect(status).toBe(307)
+    return fetch(headers.get('location')!)
+  }
+
   it('matches a member, and exports her record without amounts', async () => {
     const answer = await match(partner, ANN)
     expect([answer.status, answer.body?.parameter?.[1]?.valueReference]).toEqual([200, { reference: 'Patient/ann' }])
@@ -51,7 +58,8 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     const job = await kickOff(partner, `/Group/${id}/$davinci-data-export?exportType=${encodeURIComponent(EXPORT_TYPE)}`)
     await runExportWorkflow(aws, machine, host, { job: jobIdOf(job), attempt: 1 })
     const { manifest } = await pollManifest(partner, job)
-    expectRecordWithoutAmounts(await linesOf(manifest.output))
+    expect(manifest.requiresAccessToken).toBe(true)
+    expectRecordWithoutAmounts(await linesOf(manifest.output, download))
   })
 
   it('matches many members in one job, with the Group of those that were found', async () => {
@@ -62,7 +70,10 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     expect([begun.status, begun.text]).toEqual([202, ''])
     await runExportWorkflow(aws, machine, host, { job: jobIdOf(job), attempt: 1 })
     const { manifest } = await pollManifest(partner, job)
-    const groups = await linesOf(manifest.output.filter(({ type }: Tree) => type === 'Group'))
+    const groups = await linesOf(
+      manifest.output.filter(({ type }: Tree) => type === 'Group'),
+      download,
+    )
     expect(groups.map(({ member }) => member.map(({ entity }: Tree) => entity.reference))).toEqual([['Patient/ann'], ['#p1']])
     expect((await partner.get(`/Group/${groups[0]!.id}`)).body.quantity).toBe(1)
   })

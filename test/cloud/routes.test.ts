@@ -12,7 +12,7 @@ import { runOnCloud } from './requested-deployment.ts'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 /** Interactions that are answered 404, because there is neither a job nor a file. */
-const OF_NO_EXPORT = ['export-status', 'export-cancel', 'export-file']
+const OF_NO_EXPORT = ['export-status', 'export-cancel', 'export-file', 'export-file-for-partner']
 const ASYNC = { prefer: 'respond-async' }
 
 /** Returns the type that claims the operation, and Patient for every other interaction. */

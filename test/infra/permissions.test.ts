@@ -149,7 +149,15 @@ describe('permissions', () => {
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
 
     it('let the authorization server and export starters read clients, and logins write passwords', () => {
-      expect(onState('GetItem', 'CLIENTS')).toEqual(['authorize', 'export', 'export-schedule', 'introspect', 'revoke', 'token'])
+      expect(onState('GetItem', 'CLIENTS')).toEqual([
+        'authorize',
+        'export',
+        'export-schedule',
+        'export-status',
+        'introspect',
+        'revoke',
+        'token',
+      ])
       expect(onState('GetItem', 'USERS')).toEqual(['authorize', 'token'])
       expect(onState('PutItem', 'CLIENTS')).toEqual([])
       expect(onState('PutItem', 'USERS')).toEqual(['authorize'])

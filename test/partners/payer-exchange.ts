@@ -187,18 +187,23 @@ export async function partnerOf(server: SettingsServer, kind: 'payer' | 'provide
 }
 
 /** Registers a partner, requests a token with the scope, and returns the body of the response. */
-export async function partnerTokenOf(
+export const partnerTokenOf = async (server: SettingsServer, scope: string, kind?: 'payer' | 'provider', id?: string): Promise<Tree> =>
+  (await partnerTokens(server, kind, id))(scope)
+
+/** Registers a partner. Returns a function that requests a token with a scope, and returns the body of the response. */
+export async function partnerTokens(
   { register, token }: SettingsServer,
-  scope: string,
   kind: 'payer' | 'provider' = 'payer',
   id: string = kind,
-): Promise<Tree> {
+): Promise<(scope: string) => Promise<Tree>> {
   const pair = await createKeyPair('ES384', 'k')
   await register(id, {
     authentication: { kind: 'keys', keys: [pair.jwk] },
     scopes: ['system/*.rs'],
     partner: { kind, identifiers: [OTHER] },
   })
-  const signed = signAssertion(pair, id, Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
-  return (await token({ ...assertionFormOf(signed), scope })).body
+  return async (scope) => {
+    const signed = signAssertion(pair, id, Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
+    return (await token({ ...assertionFormOf(signed), scope })).body
+  }
 }

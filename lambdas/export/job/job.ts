@@ -77,6 +77,9 @@ export type JobFile = {
   readonly size: number
 }
 
+/** Whether the files of the job need an access token: those of a partner contain data of its members. Other files have signed links. */
+export const filesNeedToken = ({ partner, match }: Pick<Job, 'partner' | 'match'>): boolean => partner !== undefined || match !== undefined
+
 /** Owner of the rows of all jobs. The key of each row is the job id. */
 export const JOB_ROWS = 'exports'
 

@@ -4,7 +4,7 @@
  */
 import { toInstant } from '../../fhir/version.ts'
 import { GROUP_TYPES_SETTING } from '../export-request.ts'
-import type { Job, JobFile } from './job.ts'
+import { filesNeedToken, type Job, type JobFile } from './job.ts'
 
 type Item = { readonly type: string; readonly url: string; readonly count: number }
 
@@ -21,14 +21,12 @@ export type Manifest = {
 }
 
 /** Returns the manifest of a complete job. `urls`: link to each file by file name, or its key in a bucket that receives copies. */
-export function manifestOf(
-  { transactionTime, request, asked, files = [], omittedTypes }: Job,
-  urls: ReadonlyMap<string, string>,
-): Manifest {
+export function manifestOf(job: Job, urls: ReadonlyMap<string, string>): Manifest {
+  const { transactionTime, request, asked, files = [], omittedTypes } = job
   const items = (itemKind: JobFile['kind']): readonly Item[] =>
     files.filter(({ kind }) => kind === itemKind).map(({ name, type, count }) => ({ type, url: urls.get(name)!, count }))
   return {
-    ...{ transactionTime: toInstant(transactionTime), request, requiresAccessToken: false, output: items('output') },
+    ...{ transactionTime: toInstant(transactionTime), request, requiresAccessToken: filesNeedToken(job), output: items('output') },
     ...(asked.since === undefined ? {} : { deleted: items('deleted') }),
     error: items('error'),
     ...(omittedTypes === undefined ? {} : { extension: { omittedTypes: { types: omittedTypes, setting: GROUP_TYPES_SETTING } } }),

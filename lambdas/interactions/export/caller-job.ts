@@ -28,7 +28,7 @@ export const isExpired = (job: Pick<Job, 'state' | 'ended' | 'retrieved'>, now: 
   job.state === 'stopped' || now >= (manifestExpiryOf(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY)
 
 /** Whether the id has the form of a job id, and so can be the key of a row. */
-const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)
+export const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)
 
 export const jobNotFound = (): FhirError =>
   fhirError(404, 'not-found', 'There is no such export: it was cancelled, has expired, or never was')

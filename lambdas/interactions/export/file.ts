@@ -2,14 +2,14 @@
  * Serves a file of an export by its link. Specification 4.5;
  * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-output-file-request
  */
-import { fileKeyOf, type JobFile } from '../../export/job/job.ts'
+import { fileKeyOf, type Job, type JobFile } from '../../export/job/job.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
 import type { LinkSigner, SignedLink } from '../../export/job/signed-links.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { forbidden } from '../forbidden.ts'
-import type { FhirRequest, Interaction, Ports, StoredFile } from '../interaction.ts'
+import type { FhirRequest, FhirResponse, Interaction, Ports, StoredFile } from '../interaction.ts'
 
 type FilePorts = Pick<Ports, 'clock'> & {
   readonly exports: { readonly rows: Rows; readonly blobs: Pick<BlobStore, 'get'> }
@@ -33,10 +33,18 @@ export const exportFile =
     if (request.client !== '' && job?.user !== undefined && job.user !== request.user)
       throw forbidden('This link was handed to another user')
     const file = job?.state === 'complete' ? job.files?.find(({ name }) => name === link.file) : undefined
-    const key = fileKeyOf(link.job, link.file)
-    if (job?.ended === undefined || file === undefined || (await blobs.get(key, [0, 1])) === undefined) throw noFile()
-    const { tenant, client, ended } = job
-    return { status: 200, file: storedFile(blobs, key, file, `${job.id}-${file.name}`, ended), job, by: { tenant, client } }
+    if (job === undefined || file === undefined) throw noFile()
+    const { tenant, client } = job
+    return { ...(await responseWithFile(blobs)(job, file)), job, by: { tenant, client } }
+  }
+
+/** Returns the response with a file of a job. Throws FhirError 404 if the file was removed. */
+export const responseWithFile =
+  (blobs: FilePorts['exports']['blobs']) =>
+  async ({ id, ended }: Job, file: JobFile): Promise<FhirResponse> => {
+    const key = fileKeyOf(id, file.name)
+    if (ended === undefined || (await blobs.get(key, [0, 1])) === undefined) throw noFile()
+    return { status: 200, file: storedFile(blobs, key, file, `${id}-${file.name}`, ended) }
   }
 
 function linkOf({ id, file = '', parameters }: FhirRequest): SignedLink | undefined {
@@ -45,11 +53,14 @@ function linkOf({ id, file = '', parameters }: FhirRequest): SignedLink | undefi
     return values.length === 1 ? values[0]![1] : undefined
   }
   const [client, expires = '', signature] = [only('client'), only('expires'), only('signature')]
-  const [, name] = /^([\w.-]{1,200})\.ndjson$/.exec(file) ?? []
+  const name = fileNameOf(file)
   if (id === undefined || name === undefined || client === undefined || signature === undefined || !/^[1-9]\d{0,11}$/.test(expires))
     return undefined
   return { job: id, file: name, client, expires: Number(expires), signature }
 }
+
+/** Returns the name of a file without its extension, or undefined for a text that names no file. */
+export const fileNameOf = (text: string): string | undefined => /^([\w.-]{1,200})\.ndjson$/.exec(text)?.[1]
 
 const storedFile = (
   blobs: FilePorts['exports']['blobs'],
@@ -75,4 +86,4 @@ async function* piecesOf(blobs: FilePorts['exports']['blobs'], key: string, from
   }
 }
 
-const noFile = (): FhirError => fhirError(404, 'not-found', 'This file was removed, or its export was cancelled')
+export const noFile = (): FhirError => fhirError(404, 'not-found', 'This file was removed, or its export was cancelled')

@@ -1,5 +1,5 @@
 /** Status of a bulk export. Specification 3.1, 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
-import type { Job } from '../../export/job/job.ts'
+import { filesNeedToken, type Job, type JobFile } from '../../export/job/job.ts'
 import { changeJob, setRetrievalTime } from '../../export/job/job-transitions.ts'
 import { LINK_LIFETIME_MS } from '../../export/job/lifetimes.ts'
 import { manifestOf } from '../../export/job/manifest.ts'
@@ -37,19 +37,18 @@ const underWay = (progress: string, age: number): FhirResponse => ({
 /** Returns Retry-After in seconds: a tenth of the age of the job, from 1 to 60. */
 export const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
 
-/** Returns the manifest with signed links. Stores the time of this request first, so that the files are retained until the links expire. */
+/** Returns the manifest with links. Stores the time of this request first, so that the files are retained until the links expire. */
 async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, now: number): Promise<FhirResponse> {
   const job = await changeJob(rows, id, setRetrievalTime(now))
   if (job?.state !== 'complete') throw jobNotFound()
   const expires = now + LINK_LIFETIME_MS
-  const signed = (job.files ?? []).map(
-    async ({ name }) =>
-      [
-        name,
-        await urls.sign({ job: id, file: name, client: job.client, ...(job.user === undefined ? {} : { user: job.user }) }, expires),
-      ] as const,
-  )
-  const manifest = manifestOf(job, new Map(await Promise.all(signed)))
+  const user = job.user === undefined ? {} : { user: job.user }
+  const linkTo = async ({ name }: JobFile): Promise<string> =>
+    filesNeedToken(job)
+      ? `${job.baseUrl}/export/${id}/${name}.ndjson`
+      : urls.sign({ job: id, file: name, client: job.client, ...user }, expires)
+  const links = (job.files ?? []).map(async (file) => [file.name, await linkTo(file)] as const)
+  const manifest = manifestOf(job, new Map(await Promise.all(links)))
   return {
     status: 200,
     headers: { 'content-type': 'application/json', expires: httpDate(expires) },

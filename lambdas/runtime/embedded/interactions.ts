@@ -4,9 +4,10 @@ import { bundle } from '../../interactions/bundle/bundle.ts'
 import type { EntryRunner } from '../../interactions/bundle/entry.ts'
 import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
 import { cancelExport } from '../../interactions/export/cancel.ts'
-import { exportFile } from '../../interactions/export/file.ts'
+import { exportFile, responseWithFile } from '../../interactions/export/file.ts'
 import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
 import { listExports } from '../../interactions/export/list.ts'
+import { partnerFile } from '../../interactions/export/partner-file.ts'
 import { startPartnerExport } from '../../interactions/export/partner-kick-off.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
 import type { Interaction, Ports, RequestWriter } from '../../interactions/interaction.ts'
@@ -57,5 +58,6 @@ export function interactionsOf(
     'export-status': exportStatus(ports),
     'export-cancel': cancelExport(ports),
     'export-file': exportFile(ports),
+    'export-file-for-partner': partnerFile(ports, responseWithFile(ports.exports.blobs)),
   }
 }
