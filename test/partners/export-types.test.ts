@@ -44,6 +44,9 @@ const withProvider = (proof: (provider: TestClient, server: SettingsServer) => P
 const begin = (provider: TestClient, parameters: Readonly<Record<string, string>>) =>
   provider.get(`${path}?${new URLSearchParams(parameters)}`, ASYNC)
 
+/** Id of the Provenance of an export, which names this payer as transmitter. */
+const TRANSMISSION = expect.stringMatching(/^[0-9a-f]{64}$/)
+
 /** Returns the ids of the exported resources by type, and the messages of the file of errors. */
 async function resultOf(provider: TestClient, begun: TestResponse) {
   expect(begun.status).toBe(202)
@@ -86,7 +89,7 @@ describe('a provider', () => {
       ])
       const named = await resultOf(provider, await begin(provider, { _type: 'Claim,Group,Observation' }))
       expect(named).toEqual({
-        types: { Observation: ['pulse', 'weight-ann'], Patient: ['ann'] },
+        types: { Observation: ['pulse', 'weight-ann'], Patient: ['ann'], Provenance: [TRANSMISSION] },
         messages: ['_type names Claim, which is no type of this export', '_type names Group, which is no type of this export'],
       })
       const parameter = ['ann', 'bert'].map((id) => ({ name: 'patient', valueReference: reference(`Patient/${id}`) }))
@@ -97,7 +100,10 @@ describe('a provider', () => {
   it('gets attributions with its own Group only', () =>
     withProvider(async (provider) => {
       const { types, messages } = await resultOf(provider, await begin(provider, { exportType: ATTRIBUTION }))
-      expect([types, messages]).toEqual([{ Group: ['panel'], Patient: ['ann'], Coverage: ['coverage-ann'] }, []])
+      expect([types, messages]).toEqual([
+        { Group: ['panel'], Patient: ['ann'], Coverage: ['coverage-ann'], Provenance: [TRANSMISSION] },
+        [],
+      ])
     }))
 
   it('narrows an export by filters and times, and never widens it', () =>
