@@ -36,11 +36,12 @@ export function isOwnedByPatients(
 ): boolean | Promise<boolean> {
   const { type, id, compartments } = version
   if (type === 'Patient') return isExportPatient(`Patient/${id}`)
-  if (compartments.some(isExportPatient)) {
-    const isOfOthers = compartments.some((name) => name.startsWith(PATIENT) && !isExportPatient(name))
-    // guard: partner-gets-no-data-about-others
-    return context.isForPartner && isOfOthers ? isAboutThem(context, version, isExportPatient) : true
-  }
+  const namesOthers = context.isForPartner === true && compartments.some((name) => name.startsWith(PATIENT) && !isExportPatient(name))
+  // A Provenance of a load names all of its Patients, so each exported one would reveal the others.
+  // guard: partner-gets-no-provenance-of-others
+  if (type === 'Provenance' && namesOthers) return false
+  // guard: partner-gets-no-data-about-others
+  if (compartments.some(isExportPatient)) return namesOthers ? isAboutThem(context, version, isExportPatient) : true
   return type === 'Device' || type === 'Provenance' ? ownsByReferences(context, version, isExportPatient) : false
 }
 
@@ -60,11 +61,7 @@ async function isAboutThem(
 ): Promise<boolean> {
   const resource = await contentOf(context, version)
   if (resource === undefined) return false
-  const { patient, subject, beneficiary, target } = resource
-  // A Provenance of a load names all of its Patients, so each exported one would reveal the others.
-  // guard: partner-gets-no-provenance-of-others
-  if (version.type === 'Provenance')
-    return namesIn(Array.isArray(target) ? target : [], context).every((name) => !name.startsWith(PATIENT) || isExportPatient(name))
+  const { patient, subject, beneficiary } = resource
   const about = namesIn([patient, subject, beneficiary], context).filter((name) => name.startsWith(PATIENT))
   return about.length === 0 || about.some(isExportPatient)
 }
