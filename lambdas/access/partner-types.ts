@@ -1,4 +1,7 @@
-/** Types of resources that a partner may receive: of a member, and of what these refer to. A Claim and other payments are not among them. */
+/**
+ * Types of resources that a partner may receive: those with data of a member, and those to which they refer. A Claim and other payments are not
+ * among them.
+ */
 
 /** Types with data of a member: those of patients in US Core, and what a payer adds. */
 export const PARTNER_TYPES: readonly string[] = [

@@ -113,7 +113,8 @@ describe('A document', () => {
     await expect(fetched(here('/keys', 'a:b@127.0.0.1'))).rejects.toThrow('only https')
     await expect(fetched(`https://127.0.0.1:${portOf(plain)}/keys`)).rejects.toThrow()
     await expect(fetchDocument({ mayReach: isHere })(here('/keys'))).rejects.toThrow('self-signed certificate')
-    expect(asked).toEqual([])
+    // An aborted request of another test may arrive late.
+    expect(asked.filter((path) => path === '/keys')).toEqual([])
   })
 })
 

@@ -33,7 +33,7 @@ export type Job = {
   readonly groupAccess?: Access
   /** Export type and view of an export for a partner. Absent: the job is a `$export`. */
   readonly partner?: PartnerExport
-  /** `match`: the job finds members for a partner, and has \`match\`. Absent: the job is an export. */
+  /** `match`: the job finds members for a partner, and `match` is present. Absent: the job is an export. */
   readonly kind?: 'match'
   /** Request of a match. */
   readonly match?: MatchRequest

@@ -14,8 +14,8 @@ type PartnerTypes = { readonly types: readonly string[]; readonly referenced: re
 const ATTRIBUTION: readonly string[] = ['Group', 'Patient', 'Coverage']
 
 /**
- * Types by kind of export. A record has the types of patients in US Core, and what a payer adds. A Claim, a ClaimResponse and what else holds
- * payments are not among them.
+ * Types by kind of export. A record has the types of patients in US Core, and what a payer adds. Claims, ClaimResponses and
+ * other resources with payments are not among them.
  */
 const TYPES: Readonly<Record<'record' | 'attribution', PartnerTypes>> = {
   record: { types: PARTNER_TYPES, referenced: REFERENCED_TYPES },

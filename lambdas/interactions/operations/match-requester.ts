@@ -5,7 +5,7 @@ import type { IdentifierText } from '../../fhir/identifier-text.ts'
 import { forbidden, outsideOf } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** `identifiers`: absent for a client of this payer; the organization in the Consent counts instead. */
+/** `identifiers`: absent for a client of this payer; the organization in the Consent applies instead. */
 export type Requester = { readonly identifiers?: readonly IdentifierText[] }
 
 /**

@@ -31,7 +31,7 @@ export type RowPorts = { readonly rows: Pick<Rows, 'read' | 'change' | 'list' | 
 /** Returns the time of the deletion, in milliseconds since 1970. */
 export const deletionTimeOf = (group: Resource, timeZone?: string): number => groupEndOf(group, timeZone) + RETENTION_MS
 
-/** Returns the day as `2026-12-31`. Later days than the last of four digits become that one. */
+/** Returns the day as `2026-12-31`. A day after the year 9999 becomes its last day. */
 export const deletionDayOf = (due: number): string => new Date(Math.min(due, LAST_DAY)).toISOString().slice(0, DAY_LENGTH)
 
 const LAST_DAY = Date.UTC(9999, 11, 31)

@@ -22,7 +22,7 @@ export type MatchSettings = {
 export type MatchRequest = {
   /** Kind of the partner that the operation is for. */
   readonly kind: PartnerKind
-  /** Identifiers of the partner. Absent for a client of this payer: the organization in each Consent counts instead. */
+  /** Identifiers of the partner. Absent for a client of this payer: the organization in each Consent applies instead. */
   readonly identifiers?: readonly PartyIdentifier[]
   readonly members: number
   readonly settings: MatchSettings
@@ -30,7 +30,7 @@ export type MatchRequest = {
 
 /** Match that is under way. */
 export type MatchContext = MatchRequest & {
-  /** Id of the client that asked. */
+  /** Id of the requesting client. */
   readonly partner: string
   /** Instant of the kick-off, in milliseconds since 1970. */
   readonly now: number

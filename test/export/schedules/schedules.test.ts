@@ -104,11 +104,10 @@ beforeEach(() => {
 const FIRST = 'nightly-20310101T030000Z'
 
 describe('A schedule', () => {
-  it('exports only the Groups of a client that is a partner', async () => {
+  it('exports nothing for a client that is a partner, because its files have no view', async () => {
     here.client = { ...ETL, partner: { kind: 'payer', identifiers: [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' }] } }
-    await here.call(3)
-    const [job] = await here.jobs()
-    expect(job?.access.clauses.map(({ type }) => type)).toEqual(['Group'])
+    await expect(here.call(3)).rejects.toThrow('403')
+    expect(await here.jobs()).toEqual([])
   })
 
   it('starts the export that its client would request, under a predictable name', async () => {

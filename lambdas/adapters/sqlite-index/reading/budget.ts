@@ -9,8 +9,9 @@ import { MachineFault } from '../../../ports/faults.ts'
 export const BUDGET_CONDITION = { text: 'within_budget()', values: [] } as const
 
 /**
- * `begin`: starts the clock for a search; `most`: its milliseconds, if fewer than those of the connection. `tick`: must be called for every row or block that a search reads. It throws the fault
- * `too-costly` after the search used up its budget, and SearchPreempted if the search must yield.
+ * `begin` starts the clock for a search. `most`: maximum milliseconds of the search, if fewer than those of the connection. Call `tick` for
+ * every row or block that a search reads. It throws the fault `too-costly` after the search used up its budget, and SearchPreempted if the
+ * search must yield.
  */
 export type SearchBudget = { readonly begin: (most?: number) => void; readonly tick: () => void }
 
