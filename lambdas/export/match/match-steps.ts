@@ -10,10 +10,11 @@ import type { MatchContext, MatchRequest } from '../../partners/bulk/match-reque
 import { issuesOf, type MemberOutcome, outcomesOf } from '../../partners/bulk/member-outcomes.ts'
 import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { removeTemporaryData } from '../job/file-removal.ts'
-import { fileKeyOf, type Job, type JobFile, segmentRowsOf } from '../job/job.ts'
+import { type Job, segmentRowsOf } from '../job/job.ts'
 import { changeJob, setComplete, setPlan } from '../job/job-transitions.ts'
 import type { ExportParts } from '../step-types.ts'
-import { NDJSON_CONTENT_TYPE } from '../write/multipart-uploads.ts'
+import { storedMembersOf } from '../stored-members.ts'
+import { writeWholeFile } from '../write/whole-file.ts'
 import { hasAllParts, partCountOf, readRequestPart } from './request-parts.ts'
 
 /** Job of a match. */
@@ -38,15 +39,10 @@ export async function planMatch(parts: ExportParts, job: MatchJob): Promise<read
 
 /** Decides a part. A part that is decided stays as it is: the Group may have been built from it. Returns false: nothing is left to do. */
 export async function decidePart(parts: ExportParts, job: MatchJob, segment: string): Promise<boolean> {
-  const { rows, blobs, index, resources } = parts
+  const { rows, blobs } = parts
   if ((await rows.read(segmentRowsOf(job.id), segment)) !== undefined) return false
   const members = await readRequestPart(blobs, job.id, partOf(segment))
-  const { tenant } = job
-  const data = {
-    ...{ tenant, index, reading: await parts.readingOf(tenant) },
-    heads: (...asked: Parameters<typeof resources.heads>) => resources.heads(...asked),
-  }
-  const outcomes = await outcomesOf(data, members, contextOf(job))
+  const outcomes = await outcomesOf(await storedMembersOf(parts, job.tenant), members, contextOf(job))
   // guard: part-is-decided-once
   await rows.change<DecidedPart>(segmentRowsOf(job.id), segment, (decided) => decided ?? { seen: members.length, outcomes })
   return false
@@ -61,20 +57,13 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
   const groups = matchGroupsOf(members, contextOf(job), job.id, bases)
   await parts.storeMatch(job, { group: groups.matched, consents: storedConsentsOf(members, job.client, bases) })
   const lines = Object.values(groups) as readonly Resource[]
-  const issues = members.flatMap(({ sent }, i) => issuesOf(sent, i))
+  const errors = members.flatMap(({ sent }, i) => issuesOf(sent, i)).map((issue) => operationOutcomeOf([issue]))
+  const write = (file: Parameters<typeof writeWholeFile>[2], resources: readonly Resource[]) =>
+    writeWholeFile(parts.blobs, job, file, resources.map(writeJson))
   const files = [
-    await writeFile(parts, job, { name: 'Group', kind: 'output', type: 'Group' }, lines),
-    await writeFile(parts, job, { name: 'Parameters', kind: 'output', type: 'Parameters' }, [matchParametersOf(groups)]),
-    ...(issues.length === 0
-      ? []
-      : [
-          await writeFile(
-            parts,
-            job,
-            { name: 'error', kind: 'error', type: 'OperationOutcome' },
-            issues.map((issue) => operationOutcomeOf([issue])),
-          ),
-        ]),
+    await write({ name: 'Group', kind: 'output', type: 'Group' }, lines),
+    await write({ name: 'Parameters', kind: 'output', type: 'Parameters' }, [matchParametersOf(groups)]),
+    ...(errors.length === 0 ? [] : [await write({ name: 'error', kind: 'error', type: 'OperationOutcome' }, errors)]),
   ]
   await recordMatch(parts, job, members)
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, files, parts.now()))
@@ -104,15 +93,4 @@ async function readDecided({ rows, blobs }: ExportParts, { id, match }: MatchJob
     for (const [i, sent] of (await readRequestPart(blobs, id, part)).entries()) members.push({ sent, outcome: decided.outcomes[i]! })
   }
   return members
-}
-
-async function writeFile(
-  { blobs }: ExportParts,
-  { id }: MatchJob,
-  file: Pick<JobFile, 'name' | 'kind' | 'type'>,
-  lines: readonly Resource[],
-): Promise<JobFile> {
-  const bytes = new TextEncoder().encode(lines.map((line) => `${writeJson(line)}\n`).join(''))
-  await blobs.put(fileKeyOf(id, file.name), { bytes, contentType: NDJSON_CONTENT_TYPE })
-  return { ...file, count: lines.length, size: bytes.length }
 }

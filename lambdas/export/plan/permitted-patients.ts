@@ -2,6 +2,7 @@
 import { memberJudge, type WithheldReason } from '../../partners/consent/permitted-members.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
+import { storedMembersOf } from '../stored-members.ts'
 import { bounded, type ExportPatients } from './group-members.ts'
 import { readPlan, storePlan } from './stored-plan.ts'
 
@@ -29,14 +30,9 @@ const MAX_MESSAGES = 10_000
  */
 export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members: ExportPatients): Promise<PermittedPatients> {
   const { tenant, transactionTime: now, partner } = job
-  const { resources, index, partners } = parts
+  const { partners } = parts
   const { view: kind, identifiers } = partner
-  const data = {
-    tenant,
-    reading: await parts.readingOf(tenant),
-    index,
-    heads: (...keys: Parameters<typeof resources.heads>) => resources.heads(...keys),
-  }
+  const data = await storedMembersOf(parts, tenant)
   const recipient = { kind, ...(identifiers === undefined ? {} : { identifiers }) }
   const judge = memberJudge({ data, recipient, now, payer: partners.payer, sensitiveLabels: partners.sensitiveLabels })
   const permitted: string[] = []

@@ -83,15 +83,16 @@ const NOT_CERTIFIED = { system: 'https://codesystem.x12.org/005010/306', code: '
 function isExportedAuthorization({ view, now, timeZone }: PartnerRules, { lastUpdated }: ResourceVersion, resource: Resource): boolean {
   // guard: no-authorization-for-drugs
   if (itemsOf((resource.type as Element | undefined)?.coding).some(({ code }) => code === 'pharmacy')) return false
-  const actions = [...extensionsIn(resource)].filter(({ url }) => typeof url === 'string' && REVIEW_ACTION_CODE.test(url))
+  const extensions = [...extensionsIn(resource)]
+  const actions = extensions.filter(({ url }) => typeof url === 'string' && REVIEW_ACTION_CODE.test(url))
   const isDenied = actions.length > 0 && actions.every(({ valueCodeableConcept }) => hasCode(valueCodeableConcept, NOT_CERTIFIED))
   // guard: payer-gets-no-denied-authorization
   if (view === 'payer' && isDenied) return false
   if (resource.outcome === 'queued' || resource.outcome === 'partial') return true
-  const ofItems = [...extensionsIn(resource)].filter(({ url }) => typeof url === 'string' && ITEM_PERIOD.test(url))
+  const ofItems = extensions.filter(({ url }) => typeof url === 'string' && ITEM_PERIOD.test(url))
   const periods = [resource.preAuthRefPeriod, ...ofItems.map(({ valuePeriod }) => valuePeriod)].flat()
   if (periods.some((period) => (latestOf(period, timeZone) ?? Number.NEGATIVE_INFINITY) > now)) return true
-  const adjudicated = [...extensionsIn(resource)].filter(({ url }) => url === ADJUDICATED).map(({ valueDateTime }) => valueDateTime)
+  const adjudicated = extensions.filter(({ url }) => url === ADJUDICATED).map(({ valueDateTime }) => valueDateTime)
   const changes = [resource.created, ...adjudicated].map((date) => latestOf(textOf(date), timeZone))
   return Math.max(lastUpdated, lastOf(changes) ?? 0) > yearsBefore(now, 1)
 }

@@ -14,6 +14,7 @@ import type { ExportParts } from '../step-types.ts'
 import { type FileRow, FileUpload, fileNameOf, fileNumberOf, MIN_PART_BYTES, NDJSON_CONTENT_TYPE, PART_BYTES } from './multipart-uploads.ts'
 import { checkOmissionCount, OMISSIONS_FILE } from './omissions.ts'
 import { recordPartnerExport } from './partner-record.ts'
+import { writeWholeFile } from './whole-file.ts'
 
 /** Lines of a type from all writers. `rest`: byte ranges of the tails that hold those outside the parts, in their order. */
 type TypeLines = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
@@ -178,7 +179,5 @@ async function writeErrors(parts: ExportParts, job: Job, omissions: readonly str
     ...omissions,
   ]
   if (lines.length === 0) return []
-  const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(''))
-  await parts.blobs.put(fileKeyOf(job.id, 'error'), { bytes, contentType: NDJSON_CONTENT_TYPE })
-  return [{ name: 'error', kind: 'error', type: 'OperationOutcome', count: lines.length, size: bytes.length }]
+  return [await writeWholeFile(parts.blobs, job, { name: 'error', kind: 'error', type: 'OperationOutcome' }, lines)]
 }

@@ -1,11 +1,13 @@
 /** Additions of a finished export for a partner: Provenances of the transmission, and the record of disclosures. */
+import { writeJson } from '../../fhir/json.ts'
 import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { transmissionsOf } from '../../partners/disclosures/transmissions.ts'
-import { fileKeyOf, type Job, type JobFile } from '../job/job.ts'
+import type { Job, JobFile } from '../job/job.ts'
 import { readJobScope } from '../plan/job-scope.ts'
 import { readWithheldPatients } from '../plan/permitted-patients.ts'
 import type { ExportParts } from '../step-types.ts'
-import { fileNameOf, NDJSON_CONTENT_TYPE } from './multipart-uploads.ts'
+import { fileNameOf } from './multipart-uploads.ts'
+import { writeWholeFile } from './whole-file.ts'
 
 const PROVENANCE = 'Provenance'
 
@@ -33,16 +35,16 @@ export async function recordPartnerExport(parts: ExportParts, job: Job, files: r
 
 async function writeTransmissions(
   { blobs, disclosing }: ExportParts,
-  { id, transactionTime: at }: Job,
+  job: Job,
   patients: readonly string[],
   files: readonly JobFile[],
 ): Promise<readonly JobFile[]> {
+  const { id, transactionTime: at } = job
   const lines = transmissionsOf({ id, at, patients }, disclosing.payer)
   if (lines.length === 0) return []
-  const bytes = new TextEncoder().encode(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   const name = fileNameOf(PROVENANCE, files.filter(({ type }) => type === PROVENANCE).length + 1)
-  await blobs.put(fileKeyOf(id, name), { bytes, contentType: NDJSON_CONTENT_TYPE })
-  return [{ name, kind: 'output', type: PROVENANCE, count: lines.length, size: bytes.length }]
+  const file = { name, kind: 'output', type: PROVENANCE } as const
+  return [await writeWholeFile(blobs, job, file, lines.map(writeJson))]
 }
 
 async function disclose(
