@@ -5,8 +5,8 @@ import type { EmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { startServer } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { caseCountOf } from '../fixtures/long-runs.ts'
-import type { RequestContent, TestResponse } from './authorization.ts'
-import { type AuthorizationServer, allowAccess, logIn, openBrowser, redirectOf } from './browser.ts'
+import type { TestResponse } from './authorization.ts'
+import { allowAccess, fetchedServer, logIn, openBrowser, redirectOf } from './browser.ts'
 
 const ISSUER = 'http://127.0.0.1/fhir'
 const BACK = 'https://app.example/back'
@@ -19,20 +19,7 @@ let secret: string
 let launch: string
 let asLoader: Readonly<Record<string, string>>
 
-const server: AuthorizationServer = {
-  async ask(method, path, { query = '', form, headers = {} }: RequestContent = {}): Promise<TestResponse> {
-    const search = new URLSearchParams(query).toString()
-    const body = form === undefined ? {} : { body: new URLSearchParams(form) }
-    const response = await fetch(`${base}${path}?${search}`, { method, headers, redirect: 'manual', ...body })
-    const text = await response.text()
-    return {
-      status: response.status,
-      headers: Object.fromEntries(response.headers),
-      text,
-      body: text.startsWith('{') ? JSON.parse(text) : undefined,
-    }
-  },
-}
+const server = fetchedServer(() => base)
 
 const PATIENTS = [
   {

@@ -7,8 +7,7 @@ import { startServer } from '../api/server.ts'
 import { runFhir } from '../bin/process.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { collect } from '../fixtures/collect.ts'
-import type { RequestContent, TestResponse } from './authorization.ts'
-import { type AuthorizationServer, allowAccess, logIn, openBrowser, redirectOf } from './browser.ts'
+import { allowAccess, fetchedServer, logIn, openBrowser, redirectOf } from './browser.ts'
 
 const ISSUER = 'http://127.0.0.1/fhir'
 const BACK = 'https://app.example/back'
@@ -20,19 +19,7 @@ const secrets: Record<string, string> = {}
 let embedded: EmbeddedServer
 let base: string
 
-const server: AuthorizationServer = {
-  async ask(method, path, { query = '', form, headers = {} }: RequestContent = {}): Promise<TestResponse> {
-    const body = form === undefined ? {} : { body: new URLSearchParams(form) }
-    const response = await fetch(`${base}${path}?${new URLSearchParams(query)}`, { method, headers, redirect: 'manual', ...body })
-    const text = await response.text()
-    return {
-      status: response.status,
-      headers: Object.fromEntries(response.headers),
-      text,
-      body: text.startsWith('{') ? JSON.parse(text) : undefined,
-    }
-  },
-}
+const server = fetchedServer(() => base)
 
 beforeAll(async () => {
   const ports = await openAdministration(data, { isNew: true })

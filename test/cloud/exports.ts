@@ -37,7 +37,10 @@ export async function pollManifest({ get }: Pick<ExportClient, 'get'>, job: stri
   throw new Error(`${job} is not finished`)
 }
 
-/** Of all files of a list of the manifest, each with as many lines as it says. `download`: requests the URL of a file. */
+/**
+ * Returns the lines of all files in a list of the manifest. Throws Error if a file has another number of lines than the manifest says.
+ * `download`: requests the URL of a file.
+ */
 export async function linesOf(files: readonly Tree[], download = (url: string): Promise<Response> => fetch(url)): Promise<readonly Tree[]> {
   const all: Tree[] = []
   for (const { url, count, type } of files) {
