@@ -2,13 +2,11 @@
 import { parseJsonBytes, writeJson } from '../../fhir/json.ts'
 import type { SentMember } from '../../partners/bulk/bulk-input.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import { ExportFault } from '../job/export-fault.ts'
 import { type Job, temporaryKeyOf } from '../job/job.ts'
+import { checkKickOffTime } from '../job/kick-off-time.ts'
 
 /** Members of one part. Each step decides one part. */
 const MEMBERS = 200
-/** Maximum milliseconds between a kick-off and the storing of its last part. If parts are missing after that, the kick-off has failed. */
-const LONGEST_KICK_OFF = 120_000
 
 const keyOf = (job: string, part: number): string => temporaryKeyOf(job, 'request', String(part))
 
@@ -34,14 +32,9 @@ export async function storeRequestParts(
 /**
  * Whether all parts are stored. Throws ExportFault if the kick-off failed before it stored the last one; no client knows the job then.
  */
-export async function hasAllParts(
-  blobs: Pick<BlobStore, 'get'>,
-  { id, transactionTime }: Job,
-  members: number,
-  now: number,
-): Promise<boolean> {
-  if ((await blobs.get(keyOf(id, partCountOf(members) - 1), [0, 1])) !== undefined) return true
-  if (now - transactionTime > LONGEST_KICK_OFF) throw new ExportFault('The kick-off of this match did not come to its end')
+export async function hasAllParts(blobs: Pick<BlobStore, 'get'>, job: Job, members: number, now: number): Promise<boolean> {
+  if ((await blobs.get(keyOf(job.id, partCountOf(members) - 1), [0, 1])) !== undefined) return true
+  checkKickOffTime(job, now)
   return false
 }
 

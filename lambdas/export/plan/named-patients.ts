@@ -3,15 +3,11 @@
  * temporary data.
  */
 import type { Rows } from '../../ports/rows/rows.ts'
-import { ExportFault } from '../job/export-fault.ts'
 import { type Job, patientRowsOf } from '../job/job.ts'
+import { checkKickOffTime } from '../job/kick-off-time.ts'
 
 /** References per row. With up to 72 bytes each, a row fits into a DynamoDB item. */
 const EACH = 2_000
-/**
- * Maximum milliseconds between a kick-off and the storing of its last patient. If patients are missing after that, the kick-off has failed.
- */
-const LONGEST_KICK_OFF = 120_000
 
 /**
  * Stores the patients. The job's own row must exist and contain their number. `pass`: awaited before each write, so that other requests
@@ -38,6 +34,6 @@ export async function readNamedPatients(rows: Rows, job: Job, now: number): Prom
   const patients: string[] = []
   for await (const { value } of rows.list<readonly string[]>(patientRowsOf(job.id))) patients.push(...value)
   if (patients.length === job.patients) return patients
-  if (now - job.transactionTime > LONGEST_KICK_OFF) throw new ExportFault('The kick-off of this export did not come to its end')
+  checkKickOffTime(job, now)
   return undefined
 }

@@ -1,9 +1,8 @@
 /** Records of what partners received, in a data folder. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import { DISCLOSURES_FOLDER, STORE_FILE } from './lost-files.ts'
+import { checkHasData, DISCLOSURES_FOLDER } from './lost-files.ts'
 
 export { type Disclosure, type DisclosureFilter, readDisclosures } from '../../partners/disclosures/disclosures.ts'
 
@@ -12,6 +11,6 @@ export type DisclosureRecords = Pick<BlobStore, 'list' | 'get'>
 
 /** Opens the records of a data folder, whose server may run. Throws an Error for a folder without a store. */
 export function openDisclosures(folder: string): DisclosureRecords {
-  if (!existsSync(join(folder, STORE_FILE))) throw new Error(`There is no data in ${folder}: name the data folder of a server by --data`)
+  checkHasData(folder)
   return new FilesystemBlobStore(join(folder, DISCLOSURES_FOLDER))
 }

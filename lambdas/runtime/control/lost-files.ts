@@ -88,6 +88,11 @@ export function lostFileWarnings(folder: string): readonly string[] {
   ]
 }
 
+/** Throws an Error for a folder without a store. */
+export function checkHasData(folder: string): void {
+  if (!existsSync(join(folder, STORE_FILE))) throw new Error(`There is no data in ${folder}: name the data folder of a server by --data`)
+}
+
 /** Whether the folder has a store, or a restored store that will become it at the next start. */
 export const hasStore = (folder: string): boolean => [STORE_FILE, RESTORED_STORE_FILE].some((name) => !isEmpty(join(folder, name)))
 

@@ -1,10 +1,9 @@
 /** Usage of the server, as US payers report it, from a data folder. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { FilesystemTransferReader } from '../../adapters/filesystem/transfers.ts'
 import type { AuditReader } from '../../ports/security/audit-reader.ts'
 import { type Transfer, type TransferReader, transferOf } from '../../ports/security/transfers.ts'
-import { STORE_FILE, TRANSFERS_FOLDER } from './lost-files.ts'
+import { checkHasData, TRANSFERS_FOLDER } from './lost-files.ts'
 
 export { countDisclosures, type PartnerUsage } from '../../partners/usage/partner-usage.ts'
 export { countTransfers, type PatientAccessUsage, type UsageCounts } from '../../partners/usage/patient-access-usage.ts'
@@ -15,7 +14,7 @@ export type { TransferReader } from '../../ports/security/transfers.ts'
  * Error for a folder without a store.
  */
 export function openTransferReader(folder: string, onDamaged: (file: string, line: number) => void): TransferReader {
-  if (!existsSync(join(folder, STORE_FILE))) throw new Error(`There is no data in ${folder}: name the data folder of a server by --data`)
+  checkHasData(folder)
   return new FilesystemTransferReader(join(folder, TRANSFERS_FOLDER), onDamaged)
 }
 
