@@ -40,6 +40,8 @@ export type DeploymentRequest = {
 export type DeploymentDescription = {
   readonly awsEndpoint: string
   readonly searchEndpoint: string
+  /** What functions call; where functions run here, the recorder of their calls. */
+  readonly functionEndpoints: { readonly aws: string; readonly search: string }
   readonly assembly: string
   readonly deployment: Deployment
   /** Of the API itself, where it runs here. */
@@ -110,6 +112,10 @@ async function opened(
   const described = (): DeploymentDescription => ({
     awsEndpoint: aws.endpoint,
     searchEndpoint,
+    functionEndpoints: {
+      aws: here?.recorder.awsEndpoint ?? aws.endpoint,
+      search: here?.recorder.searchEndpoint ?? searchEndpoint,
+    },
     assembly,
     deployment: deployment!,
     ...(here && { direct: here.url }),

@@ -84,9 +84,9 @@ export async function runScheduledExport(aws: AwsCalls, host: FunctionHost, mach
 }
 
 /** The functions of a deployment, run by this process. */
-export async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: DeploymentDescription) {
+export async function ownFunctions({ awsEndpoint, functionEndpoints, assembly, deployment }: DeploymentDescription) {
   const aws = awsCalls(awsEndpoint)
-  const all = await deployedFunctions(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+  const all = await deployedFunctions(aws, assembly, deployment, functionEndpoints)
   const functions: Readonly<Record<string, DeployedFunction>> = Object.fromEntries(all.map((each) => [each.name, each]))
   return { aws, functions, host: functionHost(functions) }
 }

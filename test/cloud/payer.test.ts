@@ -1,4 +1,4 @@
-/** Another payer matches a member who consented, and exports her record, on the deployed functions. */
+/** Another payer matches a member who consented, and exports her record, on the deployed functions. @cloud:here */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { clientOf, type TestClient, type Tree } from '../api/server.ts'
 import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
