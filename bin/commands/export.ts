@@ -1,7 +1,7 @@
 /** `fhir export`: a Bulk Data client for this server and others. */
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { parseSigningKey, requestAssertionToken } from '../client/assertion-token.ts'
+import { requestAssertionToken } from '../client/assertion-token.ts'
 import { renewingAuthorizer } from '../client/token-renewal.ts'
 import { type ExportResult, runExport } from '../export/export-client.ts'
 import { ExportFault } from '../export/export-fault.ts'
@@ -12,7 +12,7 @@ import { errorMessageOf, formatCount, ignoreStreamErrors, print, printError, toO
 import { collectOption } from './administration.ts'
 import { missingTokenHint, type ResolvedAuthorization, resolveAuthorization } from './authorize.ts'
 import { dataOption, parseBaseUrl, sigv4Option, withExamples } from './options.ts'
-import { readText } from './read-text.ts'
+import { readSigningKey } from './read-text.ts'
 import { BASE_URL_HELP, selectBaseUrl } from './server-url.ts'
 
 type Options = {
@@ -177,18 +177,9 @@ async function authorized({
     return resolveAuthorization({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...credentials })
   }
   if (client === undefined) throw new Error('--key needs --client')
-  const key = keyIn(file)
+  const key = readSigningKey(file)
   const token = renewingAuthorizer(() => requestAssertionToken({ base: from, client, key, scope }))
   return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
-}
-
-function keyIn(file: string): ReturnType<typeof parseSigningKey> {
-  const text = readText(file)
-  try {
-    return parseSigningKey(text)
-  } catch (error) {
-    throw new Error(`${file}: ${(error as Error).message}`)
-  }
 }
 
 /** Shows progress as a bar in a terminal. Elsewhere, as in a log, prints each change as a line. */

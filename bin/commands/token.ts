@@ -1,20 +1,42 @@
-/** `fhir token`: prints an access token of a server on this machine, for operators who can read its data anyway. */
-import { Command } from 'commander'
+/**
+ * `fhir token`: prints an access token of a server on this machine, for operators who can read its data anyway, or a token of a registered
+ * client that signs, of any server.
+ */
+import { Command, Option } from 'commander'
 import { noServerMessage, type ServerLocation } from '../../lambdas/runtime/control/server-socket.ts'
 import { requestServerToken } from '../../lambdas/runtime/control/token-command.ts'
+import { requestAssertionToken } from '../client/assertion-token.ts'
 import { print } from '../output.ts'
-import { dataOption, portOption, type ServerOptions, serverLocationOf, withExamples } from './options.ts'
+import { dataOption, parseBaseUrl, portOption, type ServerOptions, serverLocationOf, withExamples } from './options.ts'
+import { readSigningKey } from './read-text.ts'
+import { BASE_URL_HELP, selectBaseUrl } from './server-url.ts'
 
-type Options = ServerOptions & { readonly admin?: boolean; readonly tenant?: string }
+type Options = ServerOptions & {
+  readonly admin?: boolean
+  readonly tenant?: string
+  readonly client?: string
+  readonly key?: string
+  readonly scope: string
+  readonly from?: string
+}
 
 const token = new Command('token')
-  .description('print an access token of a server that runs here, good for an hour: system/*.cruds')
+  .description('print an access token of a server that runs here, good for an hour: system/*.cruds; or one of a client that signs')
   .option('--admin', 'one that may also define search parameters, reindex, and explain searches: system/admin')
   .option('--tenant <name>', 'one for the data of this tenant; else each request chooses by X-Tenant-Id')
+  .addOption(
+    new Option('--client <id>', 'one of a client that is registered with its key, as a partner is').conflicts(['admin', 'tenant', 'port']),
+  )
+  .option('--key <file>', 'private JSON Web Key of the client')
+  .option('--scope <scopes>', 'scopes that the client requests', 'system/*.rs')
+  .option('--from <url>', `${BASE_URL_HELP}, for --client`, parseBaseUrl)
   .addOption(dataOption('data folder of the server'))
   .addOption(portOption())
   .action(async (options: Options, command: Command) => {
-    const { admin = false, tenant } = options
+    const { admin = false, tenant, client, key } = options
+    if (client !== undefined && key !== undefined) return print(`${await clientToken({ ...options, client, key }, command)}\n`)
+    if (client !== undefined || key !== undefined || options.from !== undefined)
+      throw new Error('--client ID and --key FILE (its private JSON Web Key) belong together; --from needs both')
     const isNamed = options.port !== undefined || command.getOptionValueSource('data') !== 'default'
     const servers: readonly ServerLocation[] = isNamed ? [serverLocationOf(options)] : [serverLocationOf(options), USUAL]
     for (const server of servers) {
@@ -27,7 +49,16 @@ const token = new Command('token')
 /** Location of a server that was started with --memory and the default port. */
 const USUAL: ServerLocation = { port: 8080 }
 
+async function clientToken(
+  { client, key: file, scope, from }: Options & { client: string; key: string },
+  command: Command,
+): Promise<string> {
+  const key = readSigningKey(file)
+  return requestAssertionToken({ base: await selectBaseUrl(from, command), client, key, scope })
+}
+
 export const tokenCommand = withExamples(token, [
   'TOKEN=$(npm run -s fhir -- token)',
   'curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/fhir/Patient?_count=3',
+  'npm run -s fhir -- token --client other-payer --key other-payer.json',
 ])

@@ -210,6 +210,36 @@ describe('A server with token access', () => {
     await server.stop()
   })
 
+  it('issues a client that signs a token by its key, as fhir token requests it', async () => {
+    const [data, key] = [newFolder(), join(newFolder(), 'key.json')]
+    const server = await startTokenServer('--data', data)
+    await runFhir('client', 'add', 'nightly', '--new-key', key, '--scope', 'system/Patient.rs', '--data', data)
+    const signing = ['--client', 'nightly', '--key', key]
+    for (const place of [
+      ['--data', data],
+      ['--from', server.base, '--data', newFolder()],
+    ]) {
+      const given = await token(...signing, ...place)
+      expect([claimsOf(given).client_id, await statusOf(`${server.base}/Patient`, bearer(given))]).toEqual(['nightly', 200])
+    }
+    const narrow = await token(...signing, '--scope', 'system/Patient.r', '--data', data)
+    expect(claimsOf(narrow).scope).toBe('system/Patient.r')
+    const wrong = join(data, 'wrong.json')
+    writeFileSync(wrong, '{}')
+    for (const [args, message] of [
+      [['--client', 'nightly'], '--client ID and --key FILE'],
+      [['--key', key], '--client ID and --key FILE'],
+      [['--from', server.base], '--from needs both'],
+      [['--client', 'nightly', '--key', wrong], `${wrong}: It holds no private JSON Web Key`],
+      [['--client', 'nobody', '--key', key], 'There is no such client'],
+      [[...signing, '--admin'], "'--client <id>' cannot be used with option '--admin'"],
+    ] as const) {
+      const { code, out, err } = await runFhir('token', ...args, '--data', data)
+      expect([code, out, err]).toEqual([1, '', expect.stringContaining(message)])
+    }
+    await server.stop()
+  })
+
   it('names its base URL and scopes in tokens that expire after an hour', async () => {
     const data = newFolder()
     const server = await startTokenServer('--data', data)
