@@ -1,21 +1,19 @@
 /** `fhir package` beside a running server, killed, run twice at once, and on a full disk. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { caseCountOf } from '../fixtures/long-runs.ts'
+import { servePackages } from '../fixtures/package-registry.ts'
 import {
   basicWithColor,
   COLORS_VALUE_SET,
   GUIDE_NAME,
   guideCanonicalOf,
   guideFilesOf,
-  packArchive,
   profile,
   writeArchiveFile,
 } from '../fixtures/packages.ts'
@@ -197,19 +195,8 @@ describe('A package that is added to a running server', () => {
   })
 
   /** Returns a function that adds packages from a registry with `packages`: name → version → files. */
-  async function registryOf(packages: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>) {
-    const registry = createServer(async ({ url = '' }, response) => {
-      const [, name = '', version] = url.split('/')
-      const versions = packages[name]
-      if (versions === undefined) return void response.writeHead(404).end()
-      const dist = (each: string) => ({ dist: { tarball: `${at}/${name}/${each}` } })
-      if (version !== undefined) return void response.end(await packArchive(versions[version]!))
-      response.end(JSON.stringify({ versions: Object.fromEntries(Object.keys(versions).map((each) => [each, dist(each)])) }))
-    })
-    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
-    runAtEnd(() => void registry.close())
-    const at = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
-    const env = { ...process.env, FHIR_PACKAGE_REGISTRY: `${at}/` }
+  async function registryOf(packages: Parameters<typeof servePackages>[0]) {
+    const env = { ...process.env, FHIR_PACKAGE_REGISTRY: await servePackages(packages) }
     return (...args: readonly string[]) => runFhirWithEnvironment(env, 'package', 'add', ...args, '--data', data)
   }
 

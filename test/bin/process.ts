@@ -43,15 +43,26 @@ export type RunningServer = {
 export const startOpenServer = (...args: readonly string[]): Promise<RunningServer> => startOpenServerUnder([], ...args)
 
 /** Runs `fhir start` with token access on a free port. */
-export const startTokenServer = async (...args: readonly string[]): Promise<RunningServer> => startedOn(await freePort(), [], args)
+export const startTokenServer = (...args: readonly string[]): Promise<RunningServer> => startTokenServerWithSettings({}, ...args)
+
+/** Runs `fhir start` with token access and further settings on a free port. */
+export const startTokenServerWithSettings = async (
+  settings: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<RunningServer> => startedOn(await freePort(), [], args, { ...process.env, ...settings })
 
 /** Runs `fhir start --open` by `command`, which receives the program and its arguments as its last arguments. */
 export const startOpenServerUnder = async (command: readonly string[], ...args: readonly string[]): Promise<RunningServer> =>
   startedOn(await freePort(), command, ['--open', ...args])
 
-async function startedOn(port: number, command: readonly string[], args: readonly string[]): Promise<RunningServer> {
+async function startedOn(
+  port: number,
+  command: readonly string[],
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<RunningServer> {
   const [program, ...rest] = [...command, process.execPath, 'bin/fhir.js', 'start', '--port', String(port), ...args]
-  const child = spawn(program!, rest)
+  const child = spawn(program!, rest, { env })
   runAtEnd(() => child.kill('SIGKILL'))
   let out = ''
   let err = ''

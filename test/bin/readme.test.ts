@@ -1,7 +1,6 @@
 /** The commands of the pages work as printed. */
-import { spawn } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { TestResponse } from '../auth/authorization.ts'
 import { type AuthorizationServer, allowAccess, formsOf, logIn, openBrowser, redirectOf } from '../auth/browser.ts'
@@ -9,6 +8,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { BLOCKS, blockOf } from '../fixtures/pages.ts'
+import { type PageShell, pageShellOf } from './page-shell.ts'
 import { type RunningServer, runFhir, startTokenServer } from './process.ts'
 
 /** Single commands that .ci/run, the tests of a deployment, stage.test.ts or model.test.ts run. */
@@ -20,7 +20,7 @@ const ELSEWHERE = [
 /** Commands that restore a stage in an AWS account. The tests of templates and engines cover them in part. */
 const IN_AN_ACCOUNT = ['for machine in $(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
 const HERE = [
-  'TOKEN=',
+  'TOKEN=$(npm run -s fhir -- token)',
   'curl -H "Authorization: Bearer $TOKEN" -X PUT ',
   'npm run -s fhir -- export ',
   'npm run -s fhir -- client add reporting ',
@@ -35,11 +35,17 @@ const HERE = [
 const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'systemctl stop fhir && mv ', 'systemctl stop fhir && fhir ']
 /** Commands of a stage that versions-backup.test.ts and the cloud run execute. */
 const ON_A_STAGE = ['npm run -s fhir -- backup s3://']
+/** Blocks that payer-page.test.ts runs. */
+const OF_A_PAYER = [
+  'npm ci --omit=dev && FHIR_PAYER=',
+  'npm run -s fhir -- package add hl7.fhir.us.carin-bb',
+  'TOKEN=$(npm run -s fhir -- token --client ',
+]
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
 
 it('each command block of the pages is run here or elsewhere', () => {
-  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...INSTALLATION, ...ON_A_STAGE, ...IN_DUCKDB]
+  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...INSTALLATION, ...ON_A_STAGE, ...OF_A_PAYER, ...IN_DUCKDB]
   expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted((a, b) => a - b)).toEqual(
     beginnings.map((_, i) => i),
   )
@@ -67,40 +73,22 @@ const itWithCurl = itRequiring('curl', isProgramUsable('curl', '--version'))
 
 describe('By the commands of the pages', () => {
   let server: RunningServer
-  let path: string
+  let printed: PageShell
 
   beforeAll(async () => {
     const data = newFolder()
     server = await startTokenServer('--sample', '--data', data)
-    path = join(newFolder(), 'npm')
-    writeFileSync(
-      path,
-      `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\n[ "$1" = export ] && set -- "$@" --from '${server.base}'\ncase "$*" in *--data*) ;; *) set -- "$@" --data '${data}' ;; esac\nexec '${process.execPath}' bin/fhir.js "$@"\n`,
-    )
-    chmodSync(path, 0o755)
+    printed = pageShellOf(server, data)
   })
 
-  /** Returns the output of lines run in one shell. `input`: text typed into it. */
-  function printed(lines: readonly string[], input = '', more: Readonly<Record<string, string>> = {}): Promise<string> {
-    const text = lines.join('\n').replaceAll('http://127.0.0.1:8080', new URL(server.base).origin).replaceAll('curl ', 'curl -s ')
-    const env = { ...process.env, PATH: `${dirname(path)}${delimiter}${process.env.PATH}`, ...more }
-    const child = spawn('sh', ['-e', '-c', text], { env })
-    let out = ''
-    child.stdout.on('data', (data) => (out += data))
-    child.stderr.on('data', (data) => (out += data))
-    // A shell that only prints can have ended before the input is written.
-    child.stdin.on('error', () => undefined).end(input)
-    return new Promise((resolve) => child.on('close', () => resolve(out)))
-  }
-
   itWithCurl('the first calls answer', async () => {
-    const [token = '', ...calls] = blockOf('TOKEN=')
+    const [token = '', ...calls] = blockOf('TOKEN=$(npm run -s fhir -- token)')
     const answers = await Promise.all(calls.map(async (call) => JSON.parse(await printed([token, call]))))
     expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle'])
   })
 
   itWithCurl('the first writes succeed: a PUT and a POST with an id', async () => {
-    const [token = ''] = blockOf('TOKEN=')
+    const [token = ''] = blockOf('TOKEN=$(npm run -s fhir -- token)')
     const writes = blockOf('curl -H "Authorization: Bearer $TOKEN" -X PUT ')
     const printedStatuses: string[] = []
     for (const write of writes) printedStatuses.push(await printed([token, `${write} -o /dev/null -w '%{http_code}'`]))
