@@ -1,2 +1,9 @@
 /** Outcomes of a match that names no member. Only the operator learns them. */
-export type Unmatched = 'no match' | 'several candidates' | 'no identifier' | 'denied' | 'consent not complied with'
+export type Unmatched =
+  | 'no match'
+  | 'several candidates'
+  | 'no identifier'
+  | 'denied'
+  | 'not treated'
+  | 'incomplete'
+  | 'consent not complied with'

@@ -69,7 +69,10 @@ describe('a match of the members that a provider treats', () => {
   it('records the outcome of each member', () =>
     withPayer(async (server, partner) => {
       const stranger = { ...BERT, given: 'Bob' }
-      await bulkMatch(partner, bulkInput([{ member: ANN }, { member: stranger }, { member: BERT, consent: { status: 'rejected' } }]))
+      const denial = { ...optOutOf('bert'), category: [{ text: 'all' }] }
+      expect((await server.put('/Consent/opt-out-bert', denial)).status).toBe(201)
+      const rejected = { member: BERT, consent: { status: 'rejected' } }
+      await bulkMatch(partner, bulkInput([{ member: ANN }, { member: stranger }, rejected, { member: BERT }]))
       const { id } = await onlyGroup(partner)
       const { out } = await runFhir('disclosures', '--job', id, '--json', '--data', server.folder)
       const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
@@ -77,6 +80,7 @@ describe('a match of the members that a provider treats', () => {
         ['match', 'Patient/ann', 'matched', [`Group/${id}`]],
         ['match', undefined, 'no match', [`Group/${id}`]],
         ['match', undefined, 'consent not complied with', [`Group/${id}`]],
+        ['match', undefined, 'denied', [`Group/${id}`]],
       ])
     }))
 

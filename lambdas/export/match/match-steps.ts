@@ -79,7 +79,7 @@ function recordMatch(
 ): Promise<void> {
   const outcomes = members.map(({ outcome }): DisclosedMember => {
     if (outcome.kind === 'match') return { patient: `Patient/${outcome.patient}`, outcome: 'matched' }
-    return { outcome: outcome.kind === 'nomatch' ? 'no match' : 'consent not complied with' }
+    return { outcome: outcome.reason ?? (outcome.kind === 'nomatch' ? 'no match' : 'consent not complied with') }
   })
   return writeDisclosures(disclosing.blobs, { kind: 'match', at, tenant, job: id, partner: client, grounds: [`Group/${id}`] }, outcomes)
 }

@@ -7,18 +7,21 @@ import { findMembers } from '../match/find-member.ts'
 import type { SentPerson } from '../match/match-rules.ts'
 import { sentPersonOf } from '../match/member-input.ts'
 import { type MemberData, readCurrent } from '../member-data.ts'
+import type { Unmatched } from '../outcomes.ts'
 import type { SentMember } from './bulk-input.ts'
 import type { MatchContext } from './match-request.ts'
 import { type SentPermissions, sentPermissions } from './sent-permissions.ts'
 
-/** Outcome of a member. `patient`: id of the own Patient. `until`: end of the permission, in milliseconds since 1970. */
+/**
+ * Outcome of a member. `patient`: id of the own Patient. `until`: end of the permission, in milliseconds since 1970. `reason`: for the
+ * operator only; absent in rows of an earlier release.
+ */
 export type MemberOutcome =
   | { readonly kind: 'match'; readonly patient: string; readonly until: number }
-  | { readonly kind: 'nomatch' }
-  | { readonly kind: 'consentconstraint' }
+  | { readonly kind: 'nomatch' | 'consentconstraint'; readonly reason?: Unmatched }
 
-const NO_MATCH: MemberOutcome = { kind: 'nomatch' }
-const CONSTRAINED: MemberOutcome = { kind: 'consentconstraint' }
+const noMatch = (reason: Unmatched): MemberOutcome => ({ kind: 'nomatch', reason })
+const constrained = (reason: Unmatched): MemberOutcome => ({ kind: 'consentconstraint', reason })
 
 /** Member whose Consent permits a disclosure and whose elements can be compared. */
 type ComparedMember = { readonly index: number; readonly member: SentMember; readonly person: SentPerson; readonly until: number }
@@ -32,14 +35,14 @@ export async function outcomesOf(
   members: readonly SentMember[],
   context: MatchContext,
 ): Promise<readonly MemberOutcome[]> {
-  const outcomes = members.map((): MemberOutcome => NO_MATCH)
+  const outcomes = members.map(() => noMatch('incomplete'))
   const consents = members.flatMap(({ consent, consentIssues }) => (consentIssues === undefined ? [consent] : []))
   const permissions = await sentPermissions(data, consents, context)
   const compared: ComparedMember[] = []
   for (const [index, member] of members.entries()) {
     const until = member.consentIssues === undefined ? permissions.permittedUntil(member.consent) : undefined
     const person = personOf(member)
-    if (until === undefined) outcomes[index] = context.kind === 'payer' ? CONSTRAINED : NO_MATCH
+    if (until === undefined) outcomes[index] = (context.kind === 'payer' ? constrained : noMatch)('consent not complied with')
     else if (person !== undefined) compared.push({ index, member, person, until })
   }
   const found = await findMembers(
@@ -48,7 +51,9 @@ export async function outcomesOf(
   )
   const matched = compared.flatMap((each, i): readonly MatchedMember[] => {
     const match = found[i]!
-    return match.kind === 'match' ? [{ ...each, patient: match.patient.id! }] : []
+    if (match.kind === 'match') return [{ ...each, patient: match.patient.id! }]
+    outcomes[each.index] = noMatch(match.kind === 'none' ? 'no match' : 'several candidates')
+    return []
   })
   for (const [index, outcome] of await permittedOutcomes(data, matched, context, permissions)) outcomes[index] = outcome
   return outcomes
@@ -72,12 +77,12 @@ async function permittedOutcomes(
   const stored = await readCurrent(data, 'Consent', ids)
   const outcomeOf = ({ member, patient, until }: MatchedMember, consent: Resource | undefined): MemberOutcome => {
     // guard: treatment-is-listed
-    if (!isTreated(member.consent, patient)) return NO_MATCH
+    if (!isTreated(member.consent, patient)) return noMatch('not treated')
     // guard: denial-of-member-counts-in-bulk
-    if (deniers.has(patient)) return settings.reportOptOut ? CONSTRAINED : NO_MATCH
+    if (deniers.has(patient)) return (settings.reportOptOut ? constrained : noMatch)('denied')
     const left = consent === undefined ? until : permittedUntil(consent)
     // guard: revoked-consent-permits-nothing-in-bulk
-    if (left === undefined) return NO_MATCH
+    if (left === undefined) return noMatch('denied')
     return { kind: 'match', patient, until: Math.min(until, left) }
   }
   return new Map(matched.map((each, i) => [each.index, outcomeOf(each, stored[i])]))

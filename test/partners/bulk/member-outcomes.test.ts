@@ -68,6 +68,38 @@ describe('the outcome of a member', () => {
     expect(await outcomes(contextOf('payer'), [{ member: ANN }], [{ ...stored, status: 'inactive' }])).toEqual(['nomatch'])
   })
 
+  it('has a reason for the operator, which its kind does not show', async () => {
+    const strangers = [
+      { ...BERT, given: 'Bob' },
+      { ...ANN, card: 'W-0009' },
+    ].map((member) => ({ member }))
+    const members = [...strangers, { member: ANN }, { member: BERT }, { member: ANN, consent: { status: 'rejected' } }]
+    const twin = { ...MEMBERS[0], id: 'twin' }
+    const card = { ...MEMBERS[1], id: 'card', beneficiary: { reference: 'Patient/twin' } }
+    const data = await memberStoreOf([...MEMBERS, twin, card, denialOf('bert')])
+    const sent = [...(await readInput(bulkInput(members)))]
+    const { birthDate: _, ...incomplete } = sent[3]!.patient
+    const found = await outcomesOf(data, [...sent, { ...sent[3]!, patient: incomplete }], contextOf('payer'))
+    expect(found).toEqual([
+      { kind: 'nomatch', reason: 'no match' },
+      { kind: 'nomatch', reason: 'no match' },
+      { kind: 'nomatch', reason: 'several candidates' },
+      { kind: 'nomatch', reason: 'denied' },
+      { kind: 'consentconstraint', reason: 'consent not complied with' },
+      { kind: 'nomatch', reason: 'incomplete' },
+    ])
+  })
+
+  it('has a reason for the operator if the provider is not listed, or its attestation is bad', async () => {
+    const members = [attestation(), attestation({ status: 'draft' })].map((consent) => ({ member: ANN, consent }))
+    const sent = await readInput(bulkInput(members))
+    const found = await outcomesOf(await memberStoreOf(MEMBERS), sent, contextOf('provider', { treatment: 'listed' }))
+    expect(found).toEqual([
+      { kind: 'nomatch', reason: 'not treated' },
+      { kind: 'nomatch', reason: 'consent not complied with' },
+    ])
+  })
+
   it('is a match for a provider in the directory if its role is active', async () => {
     const doctor = { resourceType: 'Practitioner', id: 'doctor', active: true, identifier: [OWN] }
     const role = { resourceType: 'PractitionerRole', id: 'role', active: true, practitioner: { reference: 'Practitioner/doctor' } }
