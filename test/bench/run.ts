@@ -8,6 +8,7 @@
  * - `npm run bench -- disk`: documents in OpenSearch (disk.ts)
  * - `npm run bench -- explorer`: pages of the explorer in a browser (explorer.ts)
  * - `npm run bench -- sizes`: searches at several sizes (sizes.ts)
+ * - `npm run bench -- payer`: matches of members, exports for partners, and packages (payer.ts)
  */
 import { stopAll } from './served.ts'
 
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   disk: () => import('./disk.ts'),
   explorer: () => import('./explorer.ts'),
   sizes: () => import('./sizes.ts'),
+  payer: () => import('./payer.ts'),
 }
 
 try {
