@@ -1,8 +1,10 @@
 /** `fhir client`: administers the applications that may request tokens. */
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import {
   type ClientChange,
   type CredentialRotation,
+  INVITED_SCOPES,
+  inviteClient,
   type NewClient,
   removeClient,
   rotateClientCredentials,
@@ -20,7 +22,7 @@ import {
 } from './administration.ts'
 import { type ClientKeys, keysOf, newKeyOf, registerClient, warnAboutNetworkAccess } from './client-keys.ts'
 import { withExamples } from './options.ts'
-import { clientRowOf, describeClient, type JsonOptions, printClient } from './registered-client.ts'
+import { clientRowOf, describeClient, type JsonOptions, printClient, printInvitation } from './registered-client.ts'
 
 type Added = ServerLocationOptions &
   JsonOptions &
@@ -45,6 +47,9 @@ type Registration = {
 
 /** Options of `client update`. `patient`: the value false removes the patient that the client acts for. */
 type Changed = ServerLocationOptions & JsonOptions & Registration & { readonly patient?: string | false }
+
+type Invited = ServerLocationOptions &
+  JsonOptions & { readonly name?: string; readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly days: number }
 
 type Rotated = ServerLocationOptions &
   JsonOptions & { readonly jwks?: string; readonly jwksUri?: string; readonly now?: boolean; readonly end?: boolean }
@@ -118,8 +123,29 @@ const update = registering(updating)
     await warnAboutTenants(options, clientId, client.tenants)
   })
 
+const invite = new Command('invite')
+  .description(
+    'invite an app of members to register itself, once, at [base]/auth/register: prints the initial access token for it. The app acts only for users who log in',
+  )
+  .option('--name <text>', 'name of the app that users see (default: the name that the app registers)')
+  .option('--scope <scopes>', `scopes the app may register, within "${INVITED_SCOPES.join(' ')}" (default: all of them)`, collectOption)
+  .option('--tenant <name>', 'tenant the app may access, * for all (repeatable) (default: "default")', collectOption)
+  .addOption(new Option('--days <number>', 'days until the invitation expires').argParser(parseDays).default(7))
+  .addOption(jsonOption('the invitation, with client_id and initial_access_token,'))
+  .action(async ({ name, scope, tenant = ['default'], days, ...options }: Invited) => {
+    const asked = { ...(name === undefined ? {} : { name }), ...(scope === undefined ? {} : { scopes: scope }), tenants: tenant, days }
+    const invitation = await withAdministration(options, (ports) => inviteClient(ports, asked))
+    await warnAboutTenants(options, invitation.client.id, tenant)
+    printInvitation(invitation, options)
+  })
+
+function parseDays(text: string): number {
+  if (!/^[1-9]\d?$/.test(text) || Number(text) > 90) throw new InvalidArgumentError('A number from 1 to 90.')
+  return Number(text)
+}
+
 const list = new Command('list')
-  .description('list the clients')
+  .description('list the clients, and the invitations of apps')
   .addOption(jsonOption('one client a line,'))
   .action(async (options: ServerLocationOptions & JsonOptions) => {
     const clients = await withAdministration(options, ({ clients }) => clients.list())
@@ -157,7 +183,7 @@ function outcomeOf(rotation: CredentialRotation): string {
 }
 
 const remove = new Command('remove')
-  .description('remove a client and revoke its tokens')
+  .description('remove a client or an invitation, and revoke its tokens')
   .argument(id, 'id of the client')
   .action(async (clientId: string, options: ServerLocationOptions) => {
     await withAdministration(options, (ports) => removeClient(ports, clientId))
@@ -165,12 +191,18 @@ const remove = new Command('remove')
   })
 
 export const clientCommand = new Command('client')
-  .description('register, list, change and remove the applications that may ask for tokens')
+  .description('register, invite, list, change and remove the applications that may ask for tokens')
   .addCommand(
     withExamples(withLocationOptions(add), [
       'npm run -s fhir -- client add reporting --secret --scope system/Observation.rs',
       "npm run -s fhir -- client add my-app --public --scope 'launch/patient patient/*.rs' --redirect-uri http://127.0.0.1/callback",
       "npm run -s fhir -- client add backend --jwks-uri https://app.example.org/jwks.json --scope 'system/*.rs'",
+    ]),
+  )
+  .addCommand(
+    withExamples(withLocationOptions(invite), [
+      "npm run -s fhir -- client invite --name 'Fit app'",
+      "npm run -s fhir -- client invite --scope 'launch/patient patient/ExplanationOfBenefit.rs' --days 1",
     ]),
   )
   .addCommand(withExamples(withLocationOptions(list), ['npm run -s fhir -- client list --json']))

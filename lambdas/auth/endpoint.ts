@@ -12,12 +12,14 @@ import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { KeySource } from './key-source.ts'
 
 export type AuthRequest = {
-  /** HTTP method: GET or POST. */
+  /** HTTP method: GET, POST or DELETE. */
   readonly method: string
   /** Path below the base, with decoded segments: `/auth/token`. */
   readonly path: string
   readonly query: ParameterPairs
   readonly form: ParameterPairs
+  /** Bytes of the body, at most 64 KiB. Forms are in `form` too. */
+  readonly body: Uint8Array
   /** Header values by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** IP address of the client; empty if it is unknown. */
@@ -80,6 +82,8 @@ export type FoundRecord = { readonly type: 'Patient' | 'Encounter'; readonly ten
 /** Ports of all endpoints. Each endpoint selects its own with Pick. */
 export type AuthPorts = {
   readonly clients: Pick<Clients, 'get'>
+  /** Stored clients, for apps that register themselves. */
+  readonly registrations: Pick<Clients, 'get' | 'change'>
   readonly users: Pick<Users, 'get'>
   readonly grants: Grants
   readonly revocations: Revocations

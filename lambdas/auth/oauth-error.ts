@@ -1,6 +1,7 @@
 /**
- * Errors of the authorization server, sent as JSON. The codes are from OpenID Connect Core 3.1.2.6 and
- * https://www.rfc-editor.org/rfc/rfc6749#section-5.2.
+ * Errors of the authorization server, sent as JSON. The codes are from OpenID Connect Core 3.1.2.6,
+ * https://www.rfc-editor.org/rfc/rfc6749#section-5.2, https://www.rfc-editor.org/rfc/rfc6750#section-3.1 and
+ * https://www.rfc-editor.org/rfc/rfc7591#section-3.2.2.
  */
 import type { AuthResponse } from './endpoint.ts'
 
@@ -10,6 +11,9 @@ export type OAuthErrorCode =
   | 'invalid_grant'
   | 'invalid_scope'
   | 'invalid_target'
+  | 'invalid_token'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
   | 'unauthorized_client'
   | 'unsupported_grant_type'
   | 'unsupported_response_type'

@@ -111,6 +111,8 @@ export const ENDPOINTS = {
   token:                  { lambda: 'token' },
   introspect:             { lambda: 'introspect' },
   revoke:                 { lambda: 'revoke' },
+  // The function of revocations registers and removes apps, because a removal revokes their tokens.
+  register:               { lambda: 'revoke' },
   jwks:                   { lambda: 'discovery' },
   'smart-configuration':  { lambda: 'discovery' },
   'openid-configuration': { lambda: 'discovery' },
@@ -260,6 +262,9 @@ export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>(
   'POST /auth/token': 'token',
   'POST /auth/introspect': 'introspect',
   'POST /auth/revoke': 'revoke',
+  'POST /auth/register': 'register',
+  'GET /auth/register': 'register',
+  'DELETE /auth/register': 'register',
   'GET /auth/style': 'style',
   'GET /auth/authorize': 'authorize',
   'POST /auth/authorize': 'authorize',

@@ -29,7 +29,7 @@ import {
  * - `seal`: reads the key of sealed values, such as cursors and index tokens. `audit`: writes audit records.
  * - `verification`: reads public keys and revocations, to verify access tokens. `published-keys`: reads only public keys. `revoking`: reads
  *   and writes revocations. `signing`: signs tokens. `keys`: creates and removes the signing keys.
- * - `clients`, `users`: read registered clients and users. `passwords`: stores password hashes again at a higher cost. `grants`: codes,
+ * - `clients`, `users`: read registered clients and users. `registrations`: also writes and removes clients. `passwords`: stores password hashes again at a higher cost. `grants`: codes,
  *   refresh tokens, sessions and other rows of the authorization server.
  * - `conformance`: reads definitions that are deployed with the code. `packages`: reads packages that operators added.
  * - `restored-tables`: changes settings of restored tables, but none of their items.
@@ -62,6 +62,7 @@ export type PortName =
   | 'published-keys'
   | 'revoking'
   | 'clients'
+  | 'registrations'
   | 'users'
   | 'passwords'
   | 'grants'
@@ -167,7 +168,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
     onlyWithTokens: true,
   },
   introspect: { kind: 'light', ports: ['clients', 'grants', 'verification', 'audit'], onlyWithTokens: true },
-  revoke: { kind: 'light', ports: ['clients', 'grants', 'revoking', 'published-keys', 'audit'], onlyWithTokens: true },
+  revoke: { kind: 'light', ports: ['clients', 'registrations', 'grants', 'revoking', 'published-keys', 'audit'], onlyWithTokens: true },
   authorize: {
     kind: 'request',
     ports: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],

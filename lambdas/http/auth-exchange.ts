@@ -15,6 +15,7 @@ export const authRequestOf = (exchange: Exchange): AuthRequest => ({
   path: normalizePath(exchange.http.path),
   query: exchange.fhir.parameters,
   form: formOf(exchange),
+  body: exchange.http.body,
   headers: exchange.http.headers,
   address: exchange.http.address ?? '',
   baseUrl: exchange.site.baseUrl,
@@ -44,4 +45,4 @@ export function oauthErrorOf({ status, headers, message }: FhirError): OAuthErro
   return new OAuthError(code, message, status, headers)
 }
 
-const CODES: Readonly<Record<number, OAuthErrorCode>> = { 403: 'access_denied', 503: 'temporarily_unavailable' }
+const CODES: Readonly<Record<number, OAuthErrorCode>> = { 401: 'invalid_token', 403: 'access_denied', 503: 'temporarily_unavailable' }

@@ -191,6 +191,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   'published-keys': (aws) => allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS),
   revoking: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], REVOCATIONS),
   clients: (aws) => allowOnState(aws, ['dynamodb:GetItem'], CLIENTS),
+  registrations: (aws) => allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:DeleteItem'], CLIENTS),
   users: (aws) => allowOnState(aws, ['dynamodb:GetItem'], USERS),
   passwords: (aws) => allowOnState(aws, ['dynamodb:PutItem'], USERS),
   grants: (aws) =>

@@ -33,6 +33,8 @@ export type TestResponse = {
 
 export type RequestContent = {
   readonly form?: Readonly<Record<string, string>> | string
+  /** Body of the type application/json. A string is sent as it is. */
+  readonly json?: unknown
   readonly query?: Readonly<Record<string, string>> | string
   readonly headers?: Readonly<Record<string, string>>
   readonly address?: string
@@ -79,6 +81,7 @@ export async function createAuthorization({
   const ports: AuthPorts = {
     seal: new AesSeal(randomBytes(32)),
     ...{ users, keys, grants, revocations, clock, keySource },
+    registrations: clients,
     clients: hasExplorer ? withExplorerClient(clients, revocations, baseUrl) : clients,
     choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', organizationName: '', ...choices },
     async checkPassword(typed, user) {
@@ -161,16 +164,24 @@ const userOf = (name: string, more: Partial<User>): User => ({
 const encoded = (pairs: Readonly<Record<string, string>> | string): string =>
   typeof pairs === 'string' ? pairs : new URLSearchParams(pairs).toString()
 
+/** Returns the body of a request, and the header that names its type. Both are absent in a request without one. */
+export function encodeBody({ form, json }: RequestContent): { readonly headers: Readonly<Record<string, string>>; readonly body?: string } {
+  if (json !== undefined)
+    return { headers: { 'content-type': 'application/json' }, body: typeof json === 'string' ? json : JSON.stringify(json) }
+  if (form === undefined) return { headers: {} }
+  return { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: encoded(form) }
+}
+
 async function ask(
   serve: Serve,
   method: string,
   path: string,
-  { form, query = '', headers = {}, address }: RequestContent = {},
+  { query = '', headers = {}, address, ...content }: RequestContent = {},
 ): Promise<TestResponse> {
-  const type: Record<string, string> = form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
+  const { headers: type, body = '' } = encodeBody(content)
   const request: HttpRequest = {
     ...{ method, path, query: encoded(query), headers: { ...type, ...headers } },
-    body: new TextEncoder().encode(encoded(form ?? '')),
+    body: new TextEncoder().encode(body),
     address: address ?? '192.0.2.1',
   }
   const response = await serve(request, 'request-1')

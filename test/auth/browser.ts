@@ -1,5 +1,5 @@
 /** As much of a browser as the pages need: cookies, forms, redirects to pages of the server. It does not follow where it is sent back to. */
-import { BASE_URL, type RequestContent, type TestAuthorization, type TestResponse } from './authorization.ts'
+import { BASE_URL, encodeBody, type RequestContent, type TestAuthorization, type TestResponse } from './authorization.ts'
 
 export type HtmlForm = { readonly method: string; readonly action: string; readonly fields: readonly (readonly [string, string])[] }
 
@@ -28,9 +28,10 @@ export type AuthorizationServer = Pick<TestAuthorization, 'ask'>
 
 /** Returns a server that is reached over HTTP. `base`: returns its base URL, which is known after its start. */
 export const fetchedServer = (base: () => string): AuthorizationServer => ({
-  async ask(method, path, { query = '', form, headers = {} }: RequestContent = {}): Promise<TestResponse> {
-    const body = form === undefined ? {} : { body: new URLSearchParams(form) }
-    const response = await fetch(`${base()}${path}?${new URLSearchParams(query)}`, { method, headers, redirect: 'manual', ...body })
+  async ask(method, path, { query = '', headers = {}, ...content }: RequestContent = {}): Promise<TestResponse> {
+    const { headers: type, ...body } = encodeBody(content)
+    const url = `${base()}${path}?${new URLSearchParams(query)}`
+    const response = await fetch(url, { method, headers: { ...type, ...headers }, redirect: 'manual', ...body })
     const text = await response.text()
     return {
       status: response.status,

@@ -9,6 +9,7 @@ import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing
 import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
+import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
@@ -22,6 +23,18 @@ function opened(data: string): OpenedGrants {
   runAtEnd(() => grants.close())
   return grants
 }
+
+/** Returns the file with the audit records of the commands of today. */
+function commandRecordsFileIn(data: string): string {
+  const folder = join(data, 'audit')
+  return join(folder, readdirSync(folder).find((each) => each.endsWith('.commands.jsonl'))!)
+}
+
+const commandRecordsIn = (data: string): readonly AuditRecord[] =>
+  readFileSync(commandRecordsFileIn(data), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
 
 const failing = (err: string): ProcessResult => ({ code: 1, out: '', err: `fhir: ${err}\n` })
 
@@ -48,6 +61,54 @@ describe('fhir client', () => {
       false,
       false,
     ])
+  })
+
+  it('invites an app, lists the invitation, and prints its token once', async () => {
+    const data = newFolder()
+    const { clients } = opened(data)
+    const invited = await runFhir('client', 'invite', '--name', 'Fit', '--days', '1', '--data', data)
+    const [, id = '', token = ''] = /client_id {13}(\S+)\n {2}initial access token {2}(\1[.][\w-]{43})\n/.exec(invited.out) ?? []
+    expect([invited.code, invited.err, token]).toEqual([0, '', expect.stringContaining(id)])
+    const [stored] = await clients.list()
+    expect(stored).toMatchObject({
+      id,
+      name: 'Fit',
+      tenants: ['default'],
+      redirectUris: [],
+      authentication: { kind: 'secret', hashes: [] },
+    })
+    const { hash, expires = 0 } = stored!.invited!
+    expect([hash, expires - stored!.registeredAt!]).toEqual([fingerprintOf(token.slice(id.length + 1)), 24 * 60 * 60 * 1000])
+    const until = new Date(expires).toISOString()
+    expect(invited.out).toContain(`An app may register once, until ${until}`)
+    const listed = await runFhir('client', 'list', '--data', data)
+    expect(listed.out).toContain(`nothing yet (invited until ${until})`)
+    expect(listed.out).not.toContain(token)
+    const json = JSON.parse((await runFhir('client', 'list', '--json', '--data', data)).out)
+    expect(json).toMatchObject({ client_id: id, client_name: 'Fit', invited: true, invitation_expires: until })
+    const scope = ['--scope', 'patient/Coverage.rs', '--tenant', 'default', '--json']
+    const second = JSON.parse((await runFhir('client', 'invite', ...scope, '--data', data)).out)
+    expect(second).toMatchObject({ scope: 'patient/Coverage.rs', initial_access_token: expect.stringContaining(second.client_id) })
+    expect((await runFhir('client', 'remove', id, '--data', data)).code).toBe(0)
+    expect((await clients.list()).map((each) => each.id)).toEqual([second.client_id])
+    expect(commandRecordsIn(data).map(({ interaction, client }) => [interaction, client])).toEqual([
+      ['client invite', id],
+      ['client invite', second.client_id],
+      ['client remove', id],
+    ])
+  })
+
+  it.each([
+    [['--scope', 'system/*.rs'], 'An invitation has scopes within'],
+    [['--days', '0'], 'A number from 1 to 90'],
+    [['--days', '91'], 'A number from 1 to 90'],
+    [['--name', ''], 'A name has'],
+  ])('makes no invitation with %j', async (wrong, text) => {
+    const data = newFolder()
+    const { clients } = opened(data)
+    const { code, out, err } = await runFhir('client', 'invite', ...wrong, '--data', data)
+    expect([code, out, err]).toEqual([1, '', expect.stringContaining(text)])
+    expect(await clients.list()).toEqual([])
   })
 
   it.each([
@@ -402,12 +463,7 @@ describe('The registrations and keys of a server', () => {
     const { stop } = await startTokenServer('--data', data)
     await Promise.all(['a', 'b', 'c'].map((id) => runFhir('client', 'add', id, ...APP, '--data', data)))
     await stop()
-    const folder = join(data, 'audit')
-    const name = readdirSync(folder).find((each) => each.endsWith('.commands.jsonl'))!
-    const records = readFileSync(join(folder, name), 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    const records = commandRecordsIn(data)
     expect(records.map(({ client }) => client).toSorted()).toEqual(['a', 'b', 'c'])
     expect(records[0]).toMatchObject({
       at: expect.stringMatching(/Z$/),
@@ -415,13 +471,14 @@ describe('The registrations and keys of a server', () => {
       operator: userInfo().username,
       status: 200,
     })
-    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+    const folder = join(data, 'audit')
+    expect(statSync(commandRecordsFileIn(data)).mode & 0o777).toBe(0o600)
     chmodSync(folder, 0o700)
     writeFileSync(join(folder, '2020-01-01.commands.jsonl'), '{}\n')
     const again = await startTokenServer('--data', data)
     await fetch(`${again.base}/metadata`)
     await eventually(() => !existsSync(join(folder, '2020-01-01.commands.jsonl')))
-    expect(existsSync(join(folder, name))).toBe(true)
+    expect(commandRecordsIn(data)).toEqual(records)
     await again.stop()
     const taken = newFolder()
     writeFileSync(join(taken, 'audit'), '')

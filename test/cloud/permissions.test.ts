@@ -93,6 +93,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
     expect(callers).toEqual({
       // A file of a partner's export needs a partner that is still registered.
       'CLIENTS read': ['authorize', 'export-schedule', 'export-status', 'introspect', 'revoke', 'token'],
+      'CLIENTS written': ['revoke'],
       'USERS read': ['authorize', 'token'],
       'USERS written': ['authorize'],
       'GRANT read': ['authorize', 'introspect', 'revoke', 'token'],

@@ -20,15 +20,16 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
   beforeAll(async () => {
     mkdirSync(join(folder, '.fhir'))
     writeFileSync(join(folder, '.fhir', 'local.json'), JSON.stringify(cloud().deployment.outputs))
-    writer = await added('writer', 'system/Patient.cruds')
-    reader = await added('reader', 'system/Patient.rs')
+    writer = await runClient('add', 'writer', '--secret', '--scope', 'system/Patient.cruds')
+    reader = await runClient('add', 'reader', '--secret', '--scope', 'system/Patient.rs')
   })
 
-  async function added(id: string, scope: string): Promise<Tree> {
+  /** Runs `fhir client` on the stage, and returns the client that it prints. */
+  async function runClient(...words: readonly string[]): Promise<Tree> {
     const { awsEndpoint } = cloud()
     const environment = { AWS_ENDPOINT_URL: awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
-    const words = ['client', 'add', id, '--secret', '--scope', scope, '--stage', 'local', '--json']
-    const child = spawn(process.execPath, [PROGRAM, ...words], { cwd: folder, env: { ...process.env, ...environment } })
+    const command = [PROGRAM, 'client', ...words, '--stage', 'local', '--json']
+    const child = spawn(process.execPath, command, { cwd: folder, env: { ...process.env, ...environment } })
     const [out, err] = await Promise.all([child.stdout.toArray(), child.stderr.toArray()])
     if (out.length === 0) throw new Error(Buffer.concat(err).toString())
     return JSON.parse(Buffer.concat(out).toString())
@@ -91,6 +92,25 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
       status = (await get('/Patient/none', bearing(token))).status
     }
     expect(status).toBe(401)
+  })
+
+  it('registers an app by invitation, once, until the app removes its registration', async () => {
+    const { client_id, initial_access_token } = await runClient('invite')
+    const metadata = JSON.stringify({ redirect_uris: ['https://app.example/back'], token_endpoint_auth_method: 'none' })
+    const register = () =>
+      fetch(`${base()}/auth/register`, {
+        method: 'POST',
+        headers: { ...bearing(initial_access_token), 'content-type': 'application/json' },
+        body: metadata,
+      })
+    const responses = await Promise.all([register(), register()])
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 401])
+    const app: Tree = await responses.find(({ status }) => status === 201)!.json()
+    expect(app.client_id).toBe(client_id)
+    const manage = (method: string) =>
+      fetch(app.registration_client_uri, { method, headers: bearing(app.registration_access_token) }).then(({ status }) => status)
+    expect([await manage('GET'), await manage('DELETE'), await manage('GET')]).toEqual([200, 204, 401])
+    expect((await get('/.well-known/smart-configuration')).body.registration_endpoint).toBe(`${base()}/auth/register`)
   })
 
   it('serves its pages as HTML', async () => {

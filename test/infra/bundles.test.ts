@@ -57,6 +57,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   'published-keys': ['dynamodb', 'kms'],
   revoking: ['dynamodb'],
   clients: ['dynamodb'],
+  registrations: ['dynamodb'],
   users: ['dynamodb'],
   passwords: ['dynamodb'],
   // Clients may authenticate with keys that are fetched.

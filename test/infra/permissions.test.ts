@@ -148,7 +148,7 @@ describe('permissions', () => {
     const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
 
-    it('let the authorization server and export starters read clients, and logins write passwords', () => {
+    it('let the authorization server and export starters read clients, registrations write them, and logins write passwords', () => {
       expect(onState('GetItem', 'CLIENTS')).toEqual([
         'authorize',
         'export',
@@ -159,10 +159,10 @@ describe('permissions', () => {
         'token',
       ])
       expect(onState('GetItem', 'USERS')).toEqual(['authorize', 'token'])
-      expect(onState('PutItem', 'CLIENTS')).toEqual([])
-      expect(onState('PutItem', 'USERS')).toEqual(['authorize'])
+      for (const action of ['PutItem', 'DeleteItem']) expect([action, onState(action, 'CLIENTS')]).toEqual([action, ['revoke']])
+      expect([onState('PutItem', 'USERS'), onState('DeleteItem', 'USERS')]).toEqual([['authorize'], []])
       for (const key of ['CLIENTS', 'USERS']) {
-        for (const action of ['UpdateItem', 'DeleteItem', 'BatchWriteItem', 'Query', 'BatchGetItem'])
+        for (const action of ['UpdateItem', 'BatchWriteItem', 'Query', 'BatchGetItem'])
           expect([key, action, onState(action, key)]).toEqual([key, action, []])
       }
     })

@@ -2,14 +2,13 @@
  * Client authentication by HTTP Basic, by a secret in the body, or by a signed assertion. A public client sends only its id.
  * https://www.rfc-editor.org/rfc/rfc6749#section-2.3, https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
-import { timingSafeEqual } from 'node:crypto'
 import type { ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthRequest } from '../endpoint.ts'
 import { networkOf } from '../login/client-network.ts'
 import { throttleFailedAttempts } from '../login/guess-throttle.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { fingerprintOf } from '../random-secret.ts'
+import { isFingerprintOf } from '../random-secret.ts'
 import { parametersOf, type RequestParameters } from '../request-parameters.ts'
 import { findRefreshToken } from '../tokens/refresh-tokens.ts'
 import { type AssertionPorts, checkAssertion, clientIdOf } from './client-assertion.ts'
@@ -123,10 +122,5 @@ function authenticatedByName({ authentication }: Client): ClientAuth {
 }
 
 function isSecretOf({ authentication }: Client, secret: string): boolean {
-  if (authentication.kind !== 'secret') return false
-  const given = Buffer.from(fingerprintOf(secret))
-  return authentication.hashes.some((hash) => {
-    const kept = Buffer.from(hash)
-    return kept.length === given.length && timingSafeEqual(kept, given)
-  })
+  return authentication.kind === 'secret' && authentication.hashes.some((hash) => isFingerprintOf(secret, hash))
 }

@@ -23,6 +23,7 @@ export const openidConfiguration =
   async ({ baseUrl }) =>
     jsonResponse(200, { ...common(baseUrl, choices), ...OPENID }, CACHEABLE_HEADERS)
 
+/** `registration_endpoint`: always named, because a check for invitations would read the clients at each request. */
 const common = (baseUrl: string, { pkce }: AuthChoices) => {
   const clients = methodsOf(['private_key_jwt', 'client_secret_basic', 'client_secret_post'])
   return {
@@ -35,6 +36,7 @@ const common = (baseUrl: string, { pkce }: AuthChoices) => {
     token_endpoint: `${baseUrl}/auth/token`,
     introspection_endpoint: `${baseUrl}/auth/introspect`,
     revocation_endpoint: `${baseUrl}/auth/revoke`,
+    registration_endpoint: `${baseUrl}/auth/register`,
     ...clients('token', true),
     ...clients('introspection', false),
     ...clients('revocation', true),

@@ -4,6 +4,7 @@ import { pageEndpoints } from '../pages/page-endpoints.ts'
 import { openidConfiguration, smartConfiguration } from './discovery.ts'
 import { introspect } from './introspection-endpoint.ts'
 import { jwks } from './jwks-endpoint.ts'
+import { register } from './registration-endpoint.ts'
 import { revoke } from './revocation-endpoint.ts'
 import { token } from './token-endpoint.ts'
 
@@ -15,5 +16,6 @@ export const endpoints = (ports: AuthPorts) =>
     token: token(ports),
     introspect: introspect(ports),
     revoke: revoke(ports),
+    register: register(ports),
     ...pageEndpoints(ports),
   }) satisfies Readonly<Record<string, Endpoint>>

@@ -10,7 +10,7 @@ export type ClientGrant = { readonly scopes: readonly string[]; readonly tenants
 
 /**
  * Returns the scopes and tenants for a request without a user. `asked`: requested scopes; undefined requests all registered scopes except
- * `system/admin`. Throws OAuthError if the client is public, if no scope can be granted, or if a resource alone cannot decide the condition
+ * `system/admin`. Throws OAuthError if the client is public or invited, if no scope can be granted, or if a resource alone cannot decide the condition
  * of a scope. Throws it too if the server serves no tenant of the client, or if the client has a patient and several tenants.
  */
 export async function grantToClient(
@@ -19,6 +19,9 @@ export async function grantToClient(
   asked?: string,
 ): Promise<ClientGrant> {
   if (client.authentication.kind === 'public') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
+  // Without a user, `patient/` scopes open the data of all patients.
+  // guard: invited-app-acts-for-users-only
+  if (client.invited !== undefined) throw new OAuthError('unauthorized_client', 'This client acts only for users who log in')
   const scopes = grantClientScopes(client, asked)
   const tenants = filterServedTenants(ports.choices, client.tenants)
   if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${TENANCY_OFF_TEXT}`)

@@ -39,7 +39,7 @@ export const preflightHeadersOf = (allow: string): Readonly<Record<string, strin
 
 /** Whether other sites must not read the response: login pages, and endpoints for servers. Apps in browsers call the other endpoints. */
 const isOwnPagesOnly = (path: string): boolean =>
-  isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(normalizePath(path))
+  isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|register|jwks|style)$)/.test(normalizePath(path))
 
 /** Returns the headers with the values of `vary` that the response already has, in addition to the new ones. */
 const varied = (headers: Record<string, string>, vary: string | undefined): Record<string, string> =>

@@ -13,6 +13,7 @@ const ENDPOINTS: readonly (readonly [string, string])[] = [
   ['token', 'token'],
   ['introspect', 'introspect'],
   ['revoke', 'revoke'],
+  ['register', 'register'],
   ['manage', 'account'],
 ]
 

@@ -42,6 +42,8 @@ export type Client = {
   readonly changedAt: number
   /** Organization for which the client is a partner. Absent: the client is no partner. */
   readonly partner?: Partner
+  /** Present for an app that an operator invited to register itself. Such a client acts only for users. */
+  readonly invited?: Invited
   /** Present for the built-in client of the explorer, which is never stored. Its users see no consent page. */
   readonly isExplorer?: true
 }
@@ -53,6 +55,12 @@ export type PartnerKind = 'payer' | 'provider'
  * Organization of a partner client. `identifiers`: those by which Consents and Groups name it, such as its NPI. Only an operator sets them.
  */
 export type Partner = { readonly kind: PartnerKind; readonly identifiers: readonly IdentifierText[] }
+
+/**
+ * Invitation of an app, and its registration afterwards. `hash`: SHA-256 of the initial access token in base64url, and after the
+ * registration of the registration access token. `expires`: end of the invitation in milliseconds since 1970; absent: the app has registered.
+ */
+export type Invited = { readonly hash: string; readonly expires?: number }
 
 /**
  * How a client authenticates. `hashes`: SHA-256 of each valid secret in base64url, the newest first; two during a rotation. `keys`:

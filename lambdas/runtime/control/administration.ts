@@ -34,7 +34,10 @@ export {
   rotateKeys,
   updateClient,
 } from '../../auth/administration/administration.ts'
+export { inviteClient } from '../../auth/administration/invite-client.ts'
 export { clientKeysOf } from '../../auth/clients/client-keys.ts'
+export { clientMetadataOf } from '../../auth/clients/client-metadata.ts'
+export { INVITED_SCOPES, type MadeInvitation } from '../../auth/clients/invitations.ts'
 export { toUser } from '../../auth/clients/registration.ts'
 export type { Launch } from '../../auth/launch/launches.ts'
 export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'

@@ -145,6 +145,7 @@ function portsOf(
   return {
     ...stores,
     clients: withExplorerClient(stores.clients, stores.revocations, baseUrl),
+    registrations: stores.clients,
     keys,
     clock,
     seal,

@@ -56,6 +56,7 @@ it('the CapabilityStatement names the OAuth endpoints for access by token only',
     token: body.token_endpoint,
     introspect: body.introspection_endpoint,
     revoke: body.revocation_endpoint,
+    register: body.registration_endpoint,
     manage: body.management_endpoint,
   })
   expect([(await restOf('open')).security, (await restOf('iam')).security]).toEqual([undefined, undefined])

@@ -8,13 +8,16 @@ const CLIENT: Client = {
   ...{ mayIntrospect: false, changedAt: 1 },
 }
 const PARTNER: Client = { ...CLIENT, partner: { kind: 'payer', identifiers: [{ system: 'urn:a', value: '1' }] } }
+const INVITED: Client = { ...CLIENT, scopes: ['patient/*.rs'], invited: { hash: 'h', expires: 2 } }
 
 describe('a stored client', () => {
-  it.each([CLIENT, PARTNER])('is read as it was written', (client) => expect(readClient(writeClient(client))).toEqual(client))
+  it.each([CLIENT, PARTNER, INVITED])('is read as it was written', (client) => expect(readClient(writeClient(client))).toEqual(client))
 
   it('is read from its first form', () => expect(readClient(JSON.stringify(PARTNER))).toEqual(PARTNER))
 
   it('has its scopes where every release reads them', () => expect(JSON.parse(writeClient(CLIENT)).scopes).toEqual(['system/*.rs']))
 
-  it('has no scope for earlier releases if it is a partner', () => expect(JSON.parse(writeClient(PARTNER)).scopes).toEqual([]))
+  it.each([PARTNER, INVITED])('has no scope for earlier releases if it is a partner or an invited app', (client) =>
+    expect(JSON.parse(writeClient(client)).scopes).toEqual([]),
+  )
 })
