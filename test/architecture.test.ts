@@ -154,6 +154,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/runtime/config.ts',
     'lambdas/runtime/index-shards.ts',
     'lambdas/runtime/public-read.ts',
+    'lambdas/runtime/shared-tenant.ts',
     'aws-cdk-lib',
     'constructs',
     'cdk-nag',

@@ -65,8 +65,8 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
   const { interaction, named, path, query } = matchEntry({ method, url }, outer.reading)
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }
-  const { baseUrl, reading, requestId } = outer
-  const site = { baseUrl, reading: () => reading }
+  const { baseUrl, sharedTenant, reading, requestId } = outer
+  const site = { baseUrl, sharedTenant, reading: () => reading }
   const exchange = exchangeOf({ method, path, query, headers, body: NO_BODY }, requestId, interaction, site, known)
   return { interaction, exchange: { ...exchange, caller: callerIn(outer) } }
 }

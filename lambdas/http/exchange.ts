@@ -56,12 +56,13 @@ export type ByteStream = { readonly length?: number; readonly pieces: () => Asyn
 export const clientRequestIdOf = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
   /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 
-/** Base URL of the server, and search contexts of its tenants. */
+/** Base URL of the server, and search contexts of its tenants. `sharedTenant`: the setting; absent or empty: none. */
 export type Site = {
   /** Base URL without a trailing slash. */
   readonly baseUrl: string
   /** Returns the current search context of a tenant. Do not store it: custom parameters change at any time. */
   readonly reading: SearchContextOf
+  readonly sharedTenant?: string | undefined
 }
 
 export type Exchange = {
@@ -103,7 +104,8 @@ export function callerOf({ caller, interaction }: Exchange): Caller {
 export function requestOf(exchange: Exchange, interaction: InteractionCode): FhirRequest {
   const { fhir, site, requestId } = exchange
   const caller = callerOf(exchange)
-  return { ...fhir, ...caller, baseUrl: site.baseUrl, reading: site.reading(caller.tenant), requestId, interaction }
+  const { baseUrl, sharedTenant } = site
+  return { ...fhir, ...caller, baseUrl, sharedTenant, reading: site.reading(caller.tenant), requestId, interaction }
 }
 
 /** Step of a pipeline. `before` hooks run in the order of the steps, `after` and `onError` in reverse order. */

@@ -88,6 +88,8 @@ export type RequestContext = Caller & {
   readonly baseUrl: string
   /** Search context of the tenant at the time of the request. */
   readonly reading: SearchContext
+  /** Tenant whose definitions all tenants use after their own; see shared-definitions.ts. Absent or empty: there is none. */
+  readonly sharedTenant?: string | undefined
   readonly requestId: string
 }
 

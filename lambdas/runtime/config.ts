@@ -70,6 +70,7 @@ export const SETTINGS = [
   setting('access', ['token', 'iam', 'open'], 'token'), // accepted requests: token: requests with an access token; open (`--open`): requests of this machine that no proxy forwards; iam, on AWS only: requests signed with AWS credentials
   setting('tenancy', 'switch', 'off'), // on: a claim of the access token names the tenant; off: "default" is the only tenant, and clients, users and tokens of other tenants have no access
   setting('tenantClaim', 'claim', 'tenant'), // name of the token claim that names the tenant
+  setting('sharedTenant', 'text', ''), // tenant whose definitions all tenants use after their own: StructureDefinition, ValueSet, CodeSystem, ConceptMap, CapabilityStatement and ImplementationGuide; requires tenancy. Empty: none
   setting('externalIssuers', 'issuers', ''), // JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims, assertion}]: see lambdas/access/verification/external-issuers.ts
   setting('privateHosts', 'hosts', ''), // host names and networks with private addresses from which keys of issuers and clients may be fetched, separated by commas, such as keycloak.hospital.example, 10.1.0.0/16. NODE_EXTRA_CA_CERTS names the file of their certificate authority
   setting('pkce', ['off', 'accept', 'require'], 'accept'), // PKCE (S256) for authorization codes: off: ignored; accept: verified if the client sends it; require: mandatory

@@ -5,6 +5,7 @@ import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/f
 import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { checkPublicRead } from '../../lambdas/runtime/public-read.ts'
+import { checkSharedTenant } from '../../lambdas/runtime/shared-tenant.ts'
 import { type BackupSettings, vaultAccountOf } from './backup-settings.ts'
 import type { DomainSize, IndexCopies } from './domain-sizes.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
@@ -237,7 +238,9 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (max) => `maxBodyBytes must be at most ${max} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
-  checkPublicRead(readConfig(serviceEnvironmentOf(settings)))
+  const config = readConfig(serviceEnvironmentOf(settings))
+  checkPublicRead(config)
+  checkSharedTenant(config)
   return settings
 }
 

@@ -98,16 +98,20 @@ const MAX_RETRIES = 10
 /** The access token to send; undefined: none. */
 type Access = () => string | undefined | Promise<string | undefined>
 
-/** Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. */
+/**
+ * Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. A token is
+ * sent to its tenant only.
+ */
 export function clientOf(base: () => string, access: Access = () => undefined): TestClient {
-  let tokens: readonly string[] = []
+  const tokensOf = new Map<string, readonly string[]>()
   const authorization = async (): Promise<Record<string, string>> => {
     const token = await access()
     return token === undefined ? {} : { authorization: `Bearer ${token}` }
   }
   const send: TestClient['send'] = async (method, path, body, headers = {}) => {
     const allowed = await authorization()
-    const sent = tokens
+    const tenant = headers['x-tenant-id'] ?? ''
+    const sent = tokensOf.get(tenant) ?? []
     const isText = typeof body === 'string' || body instanceof Uint8Array
     const send = () =>
       fetch(path.startsWith('http') ? path.replace(/^http:\/\/127\.0\.0\.1\/fhir/, base()) : base() + path, {
@@ -117,7 +121,7 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
             ? {}
             : { 'content-type': 'application/fhir+json' }),
           ...allowed,
-          ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }),
+          ...(sent.length === 0 ? {} : { 'x-index-token': sent.join(', ') }),
           ...headers,
         },
         ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
@@ -137,8 +141,9 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
     const text = await response.text()
     const parsed: Tree = text !== '' && /\bjson/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
     const token = response.headers.get('x-index-token')
-    if (parsed?.type === 'searchset') tokens = tokens.filter((each) => !sent.includes(each))
-    if (token !== null) tokens = [...tokens, token].slice(-MAX_TOKENS)
+    const kept = tokensOf.get(tenant) ?? []
+    const left = parsed?.type === 'searchset' ? kept.filter((each) => !sent.includes(each)) : kept
+    tokensOf.set(tenant, token === null ? left : [...left, token].slice(-MAX_TOKENS))
     return { status: response.status, headers: response.headers, text, body: parsed }
   }
   return {

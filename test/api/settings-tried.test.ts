@@ -43,6 +43,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   access: { trials: access.accessTrials, wrong: wrong('one of token, iam, open', 'nobody') },
   tenancy: { trials: access.tenancyTrials, wrong: SWITCH },
   tenantClaim: { trials: access.claimTrials, wrong: wrong(CLAIM, 'scope', 'a b', '') },
+  sharedTenant: { trials: access.sharedTenantTrials, wrong: { '*': ' is "*", but must be the name of one tenant', 'a b': ' is "a b", but must be the name of one tenant', commons: ' requires FHIR_TENANCY "on"' } },
   externalIssuers: { trials: access.issuersTrials, wrong: { '{}': ': it must be a JSON list of issuers', x: ': it is no JSON: ' } },
   privateHosts: { trials: access.hostsTrials, wrong: wrong(HOSTS, 'https://h', '10.1.0.0/33', 'a b') },
   pkce: { trials: access.pkceTrials, wrong: wrong('one of off, accept, require', 'on') },
@@ -84,7 +85,10 @@ const TRIED: Readonly<Record<Name, Tried>> = {
 const settings = SETTINGS.map(({ name, kind }) => ({ name, kind: kind as SettingKind, variable: variableOf(name), ...TRIED[name] }))
 
 /** Settings that the start checks, because that needs more than the text of the setting. */
-const AT_START: ReadonlySet<string> = new Set(['FHIR_EXPORT_ADDITIONAL_RESOURCES', 'FHIR_PUBLIC_READ', 'FHIR_PUBLIC_READ_TENANT'])
+const AT_START: ReadonlySet<string> = new Set([
+  ...['FHIR_EXPORT_ADDITIONAL_RESOURCES', 'FHIR_PUBLIC_READ', 'FHIR_PUBLIC_READ_TENANT'],
+  'FHIR_SHARED_TENANT',
+])
 
 /** The first of each kind, and those that are looked at when what they are about is opened. */
 const STARTED = new Set([

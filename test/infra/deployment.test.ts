@@ -299,7 +299,7 @@ describe('a deployment', () => {
   })
 
   it('passes every service setting to each function, or rejects it with an alternative', () => {
-    const names = [...Object.keys(SERVICE_SETTINGS), ...REFUSED, 'tenancy', 'publicReadTenant']
+    const names = [...Object.keys(SERVICE_SETTINGS), ...REFUSED, 'tenancy', 'publicReadTenant', 'sharedTenant']
     expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
     const variables = { ...serviceEnvironmentOf(settingsOf({ service: SERVICE_SETTINGS })), FHIR_ACCESS: 'token' }
     expect(Object.keys(variables)).toHaveLength(Object.keys(SERVICE_SETTINGS).length + 1)

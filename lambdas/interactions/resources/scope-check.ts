@@ -5,6 +5,7 @@ import { INTERACTIONS, type InteractionCode } from '../../catalogue/catalogue.ts
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { insufficientAdministratorScope, insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
+import { SHARED_TYPES } from './shared-definitions.ts'
 
 /** Types that only administrators write, because their resources affect all requests of the tenant. */
 const ADMINISTERED: ReadonlySet<string> = new Set(['SearchParameter', 'StructureDefinition', 'ValueSet', 'CodeSystem'])
@@ -17,7 +18,7 @@ const WRITES: ReadonlySet<InteractionCode> = new Set<InteractionCode>(['create',
 export function checkScope(request: FhirRequest): void {
   const { interaction, type, access, reading, preferences } = request
   const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : INTERACTIONS[interaction].scopes
-  const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
+  const isAdministered = type !== undefined && WRITES.has(interaction) && (ADMINISTERED.has(type) || isShared(request, type))
   const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
   if (isForAdministrators && !access.isAdministrator) throw insufficientAdministratorScope()
   if (interaction === 'export') return checkExport(request)
@@ -25,6 +26,12 @@ export function checkScope(request: FhirRequest): void {
   // guard: scope-covers-the-type
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
     if (ruleFor(access, type, letter, reading) === undefined) throw insufficientScope(access, type, letter)
+}
+
+/** Whether the definitions of the type affect the requests of all tenants, because the request is about the shared tenant. */
+function isShared({ tenant, sharedTenant }: FhirRequest, type: string): boolean {
+  // guard: shared-definition-needs-administrator
+  return tenant === sharedTenant && SHARED_TYPES.has(type)
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { withParameterState } from '../resources/parameter-state.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { withSharedDefinitions } from '../resources/shared-definitions.ts'
 import { readCurrentVersion, secondOf, versionResponse } from '../resources/version-response.ts'
 import type { VisibleStore } from '../visible-store.ts'
 
@@ -13,7 +14,7 @@ export const read =
   async (request) => {
     const key = keyOf(request)
     const seen = resources(request, 'r')
-    const head = await readCurrentVersion(seen, key)
+    const head = await readCurrentVersion(withSharedDefinitions(request, seen), key)
     const response = await versionResponse(head, await withoutDoubt(request, seen, head), seen)
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
     const { definitions } = await progress.status(key.tenant)

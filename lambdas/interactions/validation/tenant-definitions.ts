@@ -1,6 +1,6 @@
 /**
- * Combines the definitions that a tenant stored with those of packages. A canonical URL that a package defines never refers to a stored
- * definition. https://hl7.org/fhir/R4/profiling.html
+ * Combines the definitions that a tenant and the shared tenant stored with those of packages. A canonical URL that a package defines never
+ * refers to a stored definition. https://hl7.org/fhir/R4/profiling.html
  */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
@@ -21,12 +21,14 @@ export type TenantDefinitionsParts = {
   readonly packages: Conformance
   readonly canonicals: Canonicals
   readonly resources: Pick<ResourceReader, 'current'>
+  /** Tenant whose definitions apply in every tenant, after its own. Absent or empty: there is none. */
+  readonly sharedTenant?: string
 }
 
 /** Finds a definition by canonical. Throws UnusableDefinition as Conformance does. */
 type Find<Found> = (canonical: string) => Promise<Found | undefined>
 
-export function tenantDefinitions({ packages, canonicals, resources }: TenantDefinitionsParts): ConformanceLookup {
+export function tenantDefinitions({ packages, canonicals, resources, sharedTenant = '' }: TenantDefinitionsParts): ConformanceLookup {
   const reader = new DefinitionReader()
   /** Returns the stored definition of the tenant for the canonical. Without a version, the one with the highest precedence. */
   const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
@@ -42,17 +44,29 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
       }
     return best
   }
+  /** Returns the definition of the first tenant that has one. A retired one only if no tenant has another. */
+  const firstOf = async (tenants: readonly string[], type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
+    let retired: TenantDefinition | undefined
+    for (const tenant of tenants) {
+      const found = await counting(tenant, type, canonical)
+      if (found?.isRetired === false) return found
+      retired ??= found
+    }
+    return retired
+  }
   return async (tenant) => {
-    const own = await canonicals.state(tenant)
-    if (own === '') return packages
-    /** Returns a lookup that tries packages first. If packages have any version of the URL, the tenant's definitions are ignored. */
+    const possible = sharedTenant === '' || sharedTenant === tenant ? [tenant] : [tenant, sharedTenant]
+    const states = await Promise.all(possible.map((each) => canonicals.state(each)))
+    const tenants = possible.filter((_, i) => states[i] !== '')
+    if (tenants.length === 0) return packages
+    /** Returns a lookup that tries packages first. If packages have any version of the URL, the stored definitions are ignored. */
     const finder =
       <Found>(find: Find<Found>, type: DefinitionType): Find<Found> =>
       async (canonical) => {
         const { url, version } = splitCanonical(canonical)
         const loaded = await find(canonical)
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
-        const content = (await counting(tenant, type, canonical))?.content()
+        const content = (await firstOf(tenants, type, canonical))?.content()
         if (!(content instanceof UnusableDefinition)) return content as Found | undefined
         // An unusable profile throws its reason. An unusable ValueSet or CodeSystem counts as missing: its codes are unknown.
         if (type === 'StructureDefinition') throw content
@@ -63,7 +77,7 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
       valueSet: finder(packages.valueSet, 'ValueSet'),
       codeSystem: finder(packages.codeSystem, 'CodeSystem'),
       damage: packages.damage,
-      state: async () => `${await packages.state()}${own}`,
+      state: async () => `${await packages.state()}${states.join('')}`,
     }
   }
 }

@@ -1,4 +1,7 @@
-/** Lists the profiles of a tenant for its CapabilityStatement. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
+/**
+ * Lists the profiles of a tenant, with those of the shared tenant, for its CapabilityStatement.
+ * https://hl7.org/fhir/R4/profiling.html#CapabilityStatement
+ */
 
 import { splitCanonical } from '../../fhir/profile/canonical.ts'
 import { LruCache } from '../../fhir/profile/definitions/lru-cache.ts'
@@ -16,6 +19,8 @@ export type TenantProfilesParts = {
   readonly packages: Pick<Conformance, 'profile' | 'state'>
   readonly canonicals: Pick<Canonicals, 'state'>
   readonly resources: Pick<ResourceReader, 'scan'>
+  /** Tenant whose profiles apply in every tenant. Absent or empty: there is none. */
+  readonly sharedTenant?: string
   /** Logs in one line which data cannot be read and is left out. */
   readonly warn: (line: string) => void
 }
@@ -47,7 +52,7 @@ const LEAST = 200
  * Returns a lookup that caches lists and summaries. It creates the list of a tenant again at the first request after its definitions or the
  * packages changed.
  */
-export function tenantProfiles({ packages, canonicals, resources, warn }: TenantProfilesParts): ProfilesOf {
+export function tenantProfiles({ packages, canonicals, resources, sharedTenant = '', warn }: TenantProfilesParts): ProfilesOf {
   const lists = new LruCache<Listed>(MOST_KEPT)
   const told = new LruCache<Told>(MOST_KEPT)
 
@@ -94,7 +99,7 @@ export function tenantProfiles({ packages, canonicals, resources, warn }: Tenant
     return list.profiles
   }
 
-  return async (tenant) => {
+  const profilesOf: ProfilesOf = async (tenant) => {
     try {
       const own = await canonicals.state(tenant)
       return own === '' ? NONE : await listed(tenant, `${await packages.state()}${own}`)
@@ -104,6 +109,8 @@ export function tenantProfiles({ packages, canonicals, resources, warn }: Tenant
       return NONE
     }
   }
+  if (sharedTenant === '') return profilesOf
+  return mergeProfiles(profilesOf, async (tenant) => (tenant === sharedTenant ? NONE : profilesOf(sharedTenant)))
 }
 
 function toldIn(version: ResourceVersion): Told {

@@ -68,7 +68,8 @@ export function httpHandler<Name extends HttpFunction>(
     reading,
     seal,
   }: FunctionParts & Partial<Pick<ServerParts, 'interactions' | 'endpoints'>> = parts
-  const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant) }
+  const { sharedTenant } = config()
+  const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant), sharedTenant }
   const requestLog = config().requestLog ? logRequest : undefined
   const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site, requestLog })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])

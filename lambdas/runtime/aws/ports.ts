@@ -115,7 +115,10 @@ const canonicals = (keptFor: number) => new DynamoDbCanonicals({ dynamo: resourc
 
 /** Returns the definitions of packages and of tenants. `keptFor`: maximum milliseconds for which tenant definitions are cached. */
 export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> => ({
-  conformance: tenantDefinitions({ packages: packages(), canonicals: canonicals(keptFor), resources: store() }),
+  conformance: tenantDefinitions({
+    ...{ packages: packages(), canonicals: canonicals(keptFor), resources: store() },
+    sharedTenant: config().sharedTenant,
+  }),
   toldOfDefinition: (resource) => definitionIssuesOf(packages(), resource),
 })
 

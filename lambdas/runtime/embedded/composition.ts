@@ -168,6 +168,7 @@ export function composeServerCore(
 ): Omit<ServerCore, 'close'> & { readonly storeMatch: MatchStore; readonly deleteMatches: () => Promise<void> } {
   const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
+  const { sharedTenant } = config
   const reading = searchContextOf(config, bases)
   const readings = new TenantSearchContexts(reading, 'searches')
   const progress = progressOf(stores)
@@ -181,9 +182,9 @@ export function composeServerCore(
   const store = stores.requests
   const resources = visibleStoreOf(store, () => stores.expressions)
   const writerParts = { ...stores, config, clock, resources, canonicals, versions: stores.store }
-  const own = tenantProfiles({ packages, canonicals, resources: stores.store, warn })
+  const own = tenantProfiles({ packages, canonicals, resources: stores.store, sharedTenant, warn })
   const profiles = {
-    conformance: tenantDefinitions({ packages, canonicals, resources: stores.store }),
+    conformance: tenantDefinitions({ packages, canonicals, resources: stores.store, sharedTenant }),
     toldOfDefinition: (resource: Resource) => definitionIssuesOf(packages, resource),
   }
   const ports: EmbeddedPorts = {
@@ -245,7 +246,7 @@ export function composeServerCore(
       tokens,
       ...(isOpen ? { checkForwarded } : {}),
     },
-    { baseUrl, reading: readingFor },
+    { baseUrl, reading: readingFor, sharedTenant },
     parts.requestLog,
   )
   return {

@@ -33,6 +33,7 @@ import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
 import { checkPublicRead } from '../public-read.ts'
+import { checkSharedTenant } from '../shared-tenant.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
 import { openServerCore, type ServerCore, type ServerCoreParts } from './composition.ts'
 import { Metrics, PROCESS_GAUGES, serveMetrics } from './metrics.ts'
@@ -82,6 +83,7 @@ const HOUR = 60 * 60 * 1000
 export async function openEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const { config, baseUrl, report, times, warn = () => undefined } = options
   checkPublicRead(config)
+  checkSharedTenant(config)
   await using opened = new AsyncDisposableStack()
   const folder = options.dataFolder ?? passingFolder(opened)
   const data = await openDataFolder(folder)

@@ -67,6 +67,20 @@ export const claimTrials: readonly SettingTrial[] = [
   ['https://example.org/tenant', 'tokens name the tenant in this claim', withClaim],
 ]
 
+/** Status of a read of a definition of the tenant `commons` by another tenant. */
+const sharedTrial =
+  (expected: number) =>
+  (value: string): Promise<void> =>
+    withSettings({ FHIR_TENANCY: 'on', FHIR_SHARED_TENANT: value }, async ({ put, get }) => {
+      await put('/ValueSet/v', { resourceType: 'ValueSet', id: 'v', status: 'active' }, { 'x-tenant-id': 'commons' })
+      expect((await get('/ValueSet/v', { 'x-tenant-id': 'north' })).status).toBe(expected)
+    })
+
+export const sharedTenantTrials: readonly SettingTrial[] = [
+  ['', 'no tenant sees definitions of another', sharedTrial(404)],
+  ['commons', 'each tenant sees the definitions of this tenant', sharedTrial(200)],
+]
+
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8'))
 
 /** Keys published on https://localhost, which is this machine. */

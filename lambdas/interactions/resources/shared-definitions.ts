@@ -1,0 +1,46 @@
+/**
+ * Definitions of the shared tenant, which every tenant reads and finds in addition to its own. A visible definition of the tenant replaces
+ * the shared one of the same type and id. A hidden or deleted one counts as missing. Only reads and searches of a tenant reach the shared
+ * tenant: writes, versions, histories and exports concern the tenant of the request alone.
+ */
+import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { RequestContext } from '../interaction.ts'
+
+/** Types that the shared tenant shares. Each tenant has its own SearchParameters, because its index depends on them. */
+export const SHARED_TYPES: ReadonlySet<string> = new Set([
+  ...['StructureDefinition', 'ValueSet', 'CodeSystem', 'ConceptMap'],
+  ...['CapabilityStatement', 'ImplementationGuide'],
+])
+
+type TenantOfRequest = Pick<RequestContext, 'tenant' | 'sharedTenant'>
+
+/** Returns the shared tenant, or undefined if there is none or the request is about that tenant. */
+export const sharedTenantOf = ({ tenant, sharedTenant }: TenantOfRequest): string | undefined =>
+  sharedTenant === '' || sharedTenant === tenant ? undefined : sharedTenant
+
+/** Returns a reader of current versions that returns the shared definition in place of a missing one of the tenant. */
+export function withSharedDefinitions(
+  request: TenantOfRequest,
+  { current }: Pick<ResourceReader, 'current'>,
+): Pick<ResourceReader, 'current'> {
+  const tenant = sharedTenantOf(request)
+  if (tenant === undefined) return { current }
+  return {
+    async current(keys, room) {
+      const own = await current(keys, room)
+      // guard: shared-tenant-shares-definitions-only
+      const missing = own.flatMap((version, i) => (isThere(version) || !SHARED_TYPES.has(keys[i]!.type) ? [] : [i]))
+      if (missing.length === 0) return own
+      const shared = await current(
+        missing.map((i) => ({ ...keys[i]!, tenant })),
+        room,
+      )
+      const found = [...own]
+      for (const [at, version] of shared.entries()) if (isThere(version)) found[missing[at]!] = version
+      // The second read may end early too.
+      return shared.length < missing.length ? found.slice(0, missing[shared.length]) : found
+    },
+  }
+}
+
+const isThere = (version: ResourceVersion | undefined): version is ResourceVersion => version !== undefined && !version.deleted

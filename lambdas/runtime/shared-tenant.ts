@@ -1,0 +1,11 @@
+/** Check of the setting sharedTenant, which needs another setting. */
+import { isTenant } from '../access/verification/tenant-claim.ts'
+import { type Config, variableOf } from './config.ts'
+
+/** Throws a RangeError unless `sharedTenant` is empty, or names a tenant of a server with tenancy. */
+export function checkSharedTenant({ sharedTenant, tenancy }: Pick<Config, 'sharedTenant' | 'tenancy'>): void {
+  if (sharedTenant === '') return
+  const name = variableOf('sharedTenant')
+  if (!isTenant(sharedTenant)) throw new RangeError(`${name} is "${sharedTenant}", but must be the name of one tenant`)
+  if (!tenancy) throw new RangeError(`${name} requires ${variableOf('tenancy')} "on"`)
+}

@@ -1,0 +1,231 @@
+/** Definitions of the shared tenant, as another tenant reads, finds and uses them. @cloud:here */
+import { describe, expect, it } from '@jest/globals'
+import { issuesOf, itOnEmbedded, newId, type TestResponse, type Tree, withServer } from './server.ts'
+
+const client = withServer({ FHIR_TENANCY: 'on', FHIR_SHARED_TENANT: 'commons', FHIR_CLIENT_IDS: 'optional' })
+
+type Headers = Readonly<Record<string, string>>
+
+/** The client in one tenant. Its writes wait for the index, because other tenants search for them. */
+const inTenant = (tenant: string) => {
+  const headers = { 'x-tenant-id': tenant }
+  const send = (method: string, path: string, body?: unknown, more: Headers = {}): Promise<TestResponse> =>
+    client.send(method, path, body, { ...headers, ...(method === 'GET' ? {} : { 'x-consistency': 'strong' }), ...more })
+  return {
+    get: (path: string, more?: Headers) => send('GET', path, undefined, more),
+    async put(resource: Tree): Promise<void> {
+      const { status, text } = await send('PUT', `/${resource.resourceType}/${resource.id}`, resource)
+      if (status >= 300) throw new Error(text)
+    },
+    post: (path: string, body: unknown) => send('POST', path, body),
+    delete: (path: string) => send('DELETE', path),
+  }
+}
+
+const commons = inTenant('commons')
+const north = inTenant('north')
+
+const valueSet = (id: string, more: Tree = {}): Tree => ({ resourceType: 'ValueSet', id, url: `urn:${id}`, status: 'active', ...more })
+
+describe('A read of a definition', () => {
+  it('shows the shared one unless the tenant has its own', async () => {
+    const id = newId()
+    const title = async (): Promise<Tree> => {
+      const { status, body } = await north.get(`/ValueSet/${id}`)
+      return [status, body.title]
+    }
+    expect(await title()).toEqual([404, undefined])
+    await commons.put(valueSet(id, { title: 'shared' }))
+    expect(await title()).toEqual([200, 'shared'])
+    await north.put(valueSet(id, { title: 'own' }))
+    expect(await title()).toEqual([200, 'own'])
+    expect((await commons.get(`/ValueSet/${id}`)).body).toMatchObject({ title: 'shared', meta: { versionId: '1' } })
+    await north.delete(`/ValueSet/${id}`)
+    expect(await title()).toEqual([200, 'shared'])
+    await commons.delete(`/ValueSet/${id}`)
+    expect(await title()).toEqual([404, undefined])
+  })
+
+  it('answers 304 for the version that the client has', async () => {
+    const id = newId()
+    await commons.put(valueSet(id))
+    const { headers } = await north.get(`/ValueSet/${id}`)
+    expect((await north.get(`/ValueSet/${id}`, { 'if-none-match': headers.get('etag')! })).status).toBe(304)
+    await commons.put(valueSet(id, { title: 'second' }))
+    expect((await north.get(`/ValueSet/${id}`, { 'if-none-match': headers.get('etag')! })).status).toBe(200)
+  })
+
+  it('works in a Bundle', async () => {
+    const id = newId()
+    await commons.put(valueSet(id, { title: 'shared' }))
+    for (const type of ['batch', 'transaction']) {
+      const entry = [{ request: { method: 'GET', url: `ValueSet/${id}` } }]
+      const { body } = await north.post('/', { resourceType: 'Bundle', type, entry })
+      expect(body.entry[0].resource.title).toBe('shared')
+    }
+  })
+
+  const ABOUT = { url: 'urn:x', name: 'X', status: 'active', kind: 'resource' }
+  it.each([
+    {
+      resourceType: 'StructureDefinition',
+      ...ABOUT,
+      abstract: true,
+      type: 'Patient',
+      differential: { element: [{ id: 'Patient', path: 'Patient' }] },
+    },
+    { resourceType: 'CodeSystem', status: 'active', content: 'not-present' },
+    { resourceType: 'ConceptMap', status: 'active' },
+    {
+      resourceType: 'CapabilityStatement',
+      status: 'active',
+      kind: 'requirements',
+      description: 'x',
+      date: '2020',
+      fhirVersion: '4.0.1',
+      format: ['json'],
+      rest: [{ mode: 'server' }],
+    },
+    { resourceType: 'ImplementationGuide', ...ABOUT, kind: undefined, packageId: 'x', fhirVersion: ['4.0.1'] },
+  ])('shows a shared $resourceType', async (resource) => {
+    const id = newId()
+    await commons.put({ ...resource, id })
+    expect((await north.get(`/${resource.resourceType}/${id}`)).body.id).toBe(id)
+  })
+})
+
+const PATIENT = 'http://hl7.org/fhir/StructureDefinition/Patient'
+
+/** Profile of Patient with a required element. */
+const profile = (url: string, required: string, more: Tree = {}): Tree => ({
+  resourceType: 'StructureDefinition', id: newId(), url, name: 'Shared', status: 'active', kind: 'resource', abstract: false,
+  type: 'Patient', baseDefinition: PATIENT, derivation: 'constraint',
+  differential: { element: [{ id: `Patient.${required}`, path: `Patient.${required}`, min: 1 }] }, ...more,
+}) // biome-ignore format: one resource
+
+const NARRATIVE = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
+
+/** Names of the elements that the profile requires and the resource lacks, or the codes of other issues. */
+async function missing(url: string, tenant = north): Promise<readonly string[]> {
+  const answer = await tenant.post(`/Patient/$validate?profile=${encodeURIComponent(url)}`, { resourceType: 'Patient', text: NARRATIVE })
+  const required = (answer.body.issue as readonly Tree[]).flatMap(
+    ({ diagnostics, details }) => /(\w+) is required/.exec(diagnostics ?? details?.text)?.[1] ?? [],
+  )
+  return required.length > 0 ? required : issuesOf(answer)
+}
+
+describe('Validation', () => {
+  const UNKNOWN = ['error not-found']
+
+  it('uses a shared profile, after the one of the tenant', async () => {
+    const url = `urn:${newId()}`
+    expect(await missing(url)).toEqual(UNKNOWN)
+    const shared = profile(url, 'birthDate')
+    await commons.put(shared)
+    expect(await missing(url)).toEqual(['birthDate'])
+    const own = profile(url, 'gender')
+    await north.put(own)
+    expect([await missing(url), await missing(url, inTenant('south')), await missing(url, commons)]).toEqual([
+      ['gender'],
+      ['birthDate'],
+      ['birthDate'],
+    ])
+    await north.put({ ...own, status: 'retired' })
+    expect(await missing(url)).toEqual(['birthDate'])
+    await north.delete(`/StructureDefinition/${own.id}`)
+    await commons.put(profile(url, 'photo', { id: shared.id }))
+    expect(await missing(url)).toEqual(['photo'])
+    await commons.delete(`/StructureDefinition/${shared.id}`)
+    expect(await missing(url)).toEqual(UNKNOWN)
+  })
+
+  it('uses the shared version that the tenant does not have', async () => {
+    const url = `urn:${newId()}`
+    await commons.put(profile(url, 'birthDate', { version: '2' }))
+    await north.put(profile(url, 'gender', { version: '1' }))
+    expect([await missing(`${url}|2`), await missing(`${url}|1`), await missing(url)]).toEqual([['birthDate'], ['gender'], ['gender']])
+  })
+
+  it('resolves a shared base and shared codes', async () => {
+    const [base, url, codes] = [`urn:${newId()}`, `urn:${newId()}`, `urn:${newId()}`]
+    await commons.put(profile(base, 'birthDate'))
+    await north.put(profile(url, 'gender', { baseDefinition: base }))
+    expect((await missing(url)).toSorted()).toEqual(['birthDate', 'gender'])
+    const system = {
+      resourceType: 'CodeSystem',
+      id: newId(),
+      url: codes,
+      status: 'active',
+      content: 'complete',
+      concept: [{ code: 'a' }, { code: 'b' }],
+    }
+    await commons.put(system)
+    await commons.put(
+      valueSet(newId(), {
+        url: `${codes}-set`,
+        compose: { include: [{ system: codes, filter: [{ property: 'concept', op: 'is-a', value: 'a' }] }] },
+      }),
+    )
+    const bound = profile(`${url}-bound`, 'maritalStatus')
+    bound.differential.element[0].binding = { strength: 'required', valueSet: `${codes}-set` }
+    await north.put(bound)
+    const errorsWith = async (code: string): Promise<readonly string[]> => {
+      const resource = { resourceType: 'Patient', text: NARRATIVE, maritalStatus: { coding: [{ system: codes, code }] } }
+      const answer = await north.post(`/Patient/$validate?profile=${encodeURIComponent(bound.url)}`, resource)
+      return issuesOf(answer).filter((issue) => issue.startsWith('error'))
+    }
+
+    expect(await errorsWith('a')).toEqual([])
+    expect(await errorsWith('b')).toEqual([expect.stringMatching(/^error code-invalid Patient\.maritalStatus/)])
+  })
+})
+
+itOnEmbedded('AWS lists no profiles of tenants')('The CapabilityStatement lists shared profiles', async () => {
+  const url = `urn:${newId()}`
+  await commons.put(profile(url, 'birthDate'))
+  const { body } = await north.get('/metadata')
+  expect(body.rest[0].resource.find(({ type }: Tree) => type === 'Patient').supportedProfile).toContain(url)
+})
+
+it('A write to a tenant never changes a shared definition', async () => {
+  const id = newId()
+  await commons.put(valueSet(id, { title: 'shared' }))
+  const path = `/ValueSet/${id}`
+  const patch = [{ op: 'replace', path: '/title', value: 'other' }]
+  const patched = await client.patch(path, patch, { 'x-tenant-id': 'north' })
+  const updated = await client.put(path, valueSet(id), { 'x-tenant-id': 'north', 'if-match': 'W/"1"' })
+  const created = await client.post('/ValueSet', valueSet(newId()), { 'x-tenant-id': 'north', 'if-none-exist': `url=urn:${id}` })
+  expect([patched.status, updated.status, created.status]).toEqual([404, 412, 201])
+  expect([(await north.delete(path)).status, (await north.get(path)).body.title]).toEqual([204, 'shared'])
+  expect((await commons.get(`${path}/_history`)).body.total).toBe(1)
+})
+
+it('Versions and histories of a shared definition belong to the shared tenant', async () => {
+  const id = newId()
+  await commons.put(valueSet(id))
+  for (const path of [`/ValueSet/${id}/_history/1`, `/ValueSet/${id}/_history`]) expect((await north.get(path)).status).toBe(404)
+  for (const path of ['/ValueSet/_history', '/_history']) expect((await north.get(path)).text).not.toContain(id)
+})
+
+it.each([
+  { resourceType: 'Basic', code: { text: 'x' } },
+  { resourceType: 'Patient' },
+  { resourceType: 'Questionnaire', status: 'active' },
+  { resourceType: 'NamingSystem', name: 'X', status: 'active', kind: 'root', date: '2020', uniqueId: [{ type: 'uri', value: 'urn:x' }] },
+  {
+    resourceType: 'SearchParameter',
+    url: 'urn:x',
+    name: 'X',
+    status: 'active',
+    description: 'x',
+    code: 'x',
+    base: ['Patient'],
+    type: 'string',
+    expression: 'Patient.name.family',
+  },
+])('A $resourceType of the shared tenant is not shared', async (resource) => {
+  const id = newId()
+  await commons.put({ ...resource, id })
+  const path = `/${resource.resourceType}/${id}`
+  expect([(await commons.get(path)).status, (await north.get(path)).status]).toEqual([200, 404])
+})
