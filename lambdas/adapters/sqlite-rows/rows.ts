@@ -1,9 +1,10 @@
 /**
  * Rows in a small SQLite file that the serving thread and the export thread open at the same time. Values are small and changes are rare,
- * so each thread writes its own. It blocks during a flush, and at most BLOCKED milliseconds for the other thread.
+ * so each thread writes its own. It blocks during a flush, and at most BLOCKED milliseconds for the other thread. Writes of one turn of the
+ * event loop share a flush.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { MachineFault } from '../../ports/faults.ts'
 import { changeValue } from '../../ports/rows/change.ts'
 import { checkRowKey, checkRowOwner, textOfRow } from '../../ports/rows/row-limits.ts'
@@ -34,10 +35,19 @@ const [BLOCKED, PAUSE, PATIENCE] = [5, 5, 10_000]
 
 type Row = { readonly name: string; readonly json: string }
 
+/** Statement that waits for the next flush. */
+type QueuedWrite = {
+  readonly sql: string
+  readonly values: readonly (string | number)[]
+  readonly resolve: (changes: number) => void
+  readonly reject: (error: unknown) => void
+}
+
 export class SqliteRows implements Rows {
   readonly #file: string
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
+  readonly #queued: QueuedWrite[] = []
 
   /** `file`: created if missing. Throws UnusableFileError if it belongs to another program or a newer version, or is damaged. */
   constructor(file: string) {
@@ -47,7 +57,10 @@ export class SqliteRows implements Rows {
   }
 
   close(): void {
-    if (this.#db.isOpen) this.#db.close()
+    if (!this.#db.isOpen) return
+    // Its first attempt is made at once.
+    void this.#flush()
+    this.#db.close()
   }
 
   async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
@@ -99,9 +112,38 @@ export class SqliteRows implements Rows {
     return (await this.#asked(() => this.#statement(READ).get(shelf, name) as Row | undefined))?.json
   }
 
-  /** Executes a statement and returns the number of changed rows. */
+  /** Executes a statement with the others of this turn, and returns the number of changed rows once they are flushed. */
   #write(sql: string, ...values: readonly (string | number)[]): Promise<number> {
-    return this.#asked(() => Number(this.#statement(sql).run(...values).changes))
+    return new Promise((resolve, reject) => {
+      this.#queued.push({ sql, values, resolve, reject })
+      if (this.#queued.length === 1) void nextTurn().then(() => this.#flush())
+    })
+  }
+
+  async #flush(): Promise<void> {
+    const writes = this.#queued.splice(0)
+    if (writes.length === 0) return
+    try {
+      const changes = await this.#asked(() => this.#execute(writes))
+      for (const [i, { resolve }] of writes.entries()) resolve(changes[i]!)
+    } catch (error) {
+      for (const { reject } of writes) reject(error)
+    }
+  }
+
+  /** Executes all of the statements, or none. */
+  #execute(writes: readonly QueuedWrite[]): readonly number[] {
+    const run = ({ sql, values }: QueuedWrite): number => Number(this.#statement(sql).run(...values).changes)
+    if (writes.length === 1) return writes.map(run)
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      const changes = writes.map(run)
+      this.#db.exec('COMMIT')
+      return changes
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
   }
 
   /** Executes a statement, and repeats it while another thread writes. Throws the fault `overloaded` after PATIENCE. */

@@ -16,7 +16,7 @@ import {
   MATCH_ROWS,
   type MatchRow,
   postponeDeletion,
-  retainConsent,
+  retainConsents,
   type SharedConsentRow,
   sharedConsentNameOf,
 } from './match-rows.ts'
@@ -48,7 +48,8 @@ async function deleteMatch(ports: MatchStorePorts, readingOf: ReadingOf, name: s
   const due = deletionTimeOf((await currentOf(ports, key)) ?? NONE, reading.timeZone)
   // guard: prolonged-match-stays
   if (due > ports.clock.now()) {
-    for (const each of consents) await retainConsent(ports, { tenant, id: each }, due)
+    const keys = consents.map((each) => ({ tenant, id: each }))
+    await retainConsents(ports, keys, due)
     return postponeDeletion(ports, name, { owner, consents, due })
   }
   const request = serverRequestOf(owner, reading)

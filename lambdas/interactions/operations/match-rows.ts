@@ -56,9 +56,16 @@ export async function postponeDeletion({ rows }: RowPorts, name: string, row: Ma
   if (later !== name) await rows.remove(MATCH_ROWS, name)
 }
 
-/** Retains a Consent that an earlier match stored until a later match is deleted. */
-export async function retainConsent({ rows }: RowPorts, consent: Pick<ResourceKey, 'tenant' | 'id'>, due: number): Promise<void> {
-  await rows.change<SharedConsentRow>(MATCH_ROWS, sharedConsentNameOf(consent), (row) =>
-    row !== undefined && row.due >= due ? row : { due },
-  )
+/** Consents that are retained at once. */
+const AT_ONCE = 20
+
+/** Retains Consents that an earlier match stored until a later match is deleted. `consents`: distinct. */
+export async function retainConsents(
+  { rows }: RowPorts,
+  consents: readonly Pick<ResourceKey, 'tenant' | 'id'>[],
+  due: number,
+): Promise<void> {
+  const retain = (consent: Pick<ResourceKey, 'tenant' | 'id'>) =>
+    rows.change<SharedConsentRow>(MATCH_ROWS, sharedConsentNameOf(consent), (row) => (row !== undefined && row.due >= due ? row : { due }))
+  for (let first = 0; first < consents.length; first += AT_ONCE) await Promise.all(consents.slice(first, first + AT_ONCE).map(retain))
 }

@@ -7,7 +7,7 @@ import type { SearchContext } from '../../search/search-context.ts'
 import type { FhirRequest, WrittenVersion } from '../interaction.ts'
 import { type NextVersionPorts, prepareVersion } from '../writing/next-version.ts'
 import { MAX_WRITE_ATTEMPTS, type PreparedWrite, tooManyConflicts, type WritePorts } from '../writing/write-loop.ts'
-import { deletionTimeOf, type RowPorts, retainConsent, scheduleDeletion } from './match-rows.ts'
+import { deletionTimeOf, type RowPorts, retainConsents, scheduleDeletion } from './match-rows.ts'
 
 export type MatchStorePorts = NextVersionPorts & Pick<WritePorts, 'heads' | 'writer'> & RowPorts
 
@@ -54,11 +54,13 @@ async function storeAbsent(
   const keys = resources.map(({ resourceType, id }): ResourceKey => ({ tenant, type: resourceType, id: id! }))
   for (let attempt = 0; attempt < MAX_WRITE_ATTEMPTS; attempt++) {
     const prepared: PreparedWrite[] = []
+    const stored: ResourceKey[] = []
     // guard: stored-match-stays
     for (const [i, head] of (await ports.heads(keys)).entries())
       if (head === undefined || (!('damage' in head) && head.deleted))
         prepared.push(await prepareVersion(ports, asServer, { kind: 'target', key: keys[i]! }, head, resources[i]!))
-      else if (keys[i]!.type === 'Consent') await retainConsent(ports, keys[i]!, due)
+      else if (keys[i]!.type === 'Consent') stored.push(keys[i]!)
+    await retainConsents(ports, stored, due)
     if (prepared.length === 0) return []
     const result = await ports.writer.commit(
       prepared.map(({ write }) => write),

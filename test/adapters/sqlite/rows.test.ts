@@ -49,6 +49,15 @@ const namesOn = async (rows: SqliteRows, shelf: string): Promise<number> => {
   return count
 }
 
+/** Counts the commits in a log that no checkpoint has reset. https://www.sqlite.org/fileformat2.html#the_write_ahead_log */
+function commitsIn(log: string): number {
+  const bytes = readFileSync(log)
+  const frame = 24 + bytes.readUInt32BE(8)
+  let commits = 0
+  for (let from = 32; from + frame <= bytes.length; from += frame) if (bytes.readUInt32BE(from + 4) !== 0) commits++
+  return commits
+}
+
 describe('Several writers on one file of rows', () => {
   it('lose no change, as processes or as threads', async () => {
     const file = newFile()
@@ -63,6 +72,39 @@ describe('Several writers on one file of rows', () => {
     expect([await rows.read('exports', 'count'), await namesOn(rows, 'of/process'), await namesOn(rows, 'of/thread')]).toEqual([
       450, 150, 150,
     ])
+  })
+
+  it('share a flush if they write in one turn', async () => {
+    const file = newFile()
+    const rows = opened(file)
+    await rows.change('exports', 'first', () => 1)
+    const before = commitsIn(`${file}-wal`)
+    await Promise.all(Array.from({ length: 20 }, (_, i) => rows.change<number>('exports', `row-${i % 10}`, (n = 0) => n + 1)))
+    // The second change of a row comes after the first, so it is repeated.
+    expect([commitsIn(`${file}-wal`) - before, await rows.read('exports', 'row-3')]).toEqual([2, 2])
+  })
+
+  it('write all or nothing of a turn, and report a machine fault to each', async () => {
+    const file = newFile()
+    const rows = opened(file)
+    new DatabaseSync(file).exec(
+      "CREATE TRIGGER refuse BEFORE INSERT ON row WHEN NEW.name = 'bad' BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END",
+    )
+    const results = await Promise.allSettled(['good', 'bad'].map((name) => rows.change('exports', name, () => 1)))
+    expect([results.map(({ status }) => status), await rows.read('exports', 'good')]).toEqual([['rejected', 'rejected'], undefined])
+    await rows.change('exports', 'good', () => 2)
+    expect(await rows.read('exports', 'good')).toBe(2)
+  })
+
+  it('store a write that was queued when the file is closed', async () => {
+    const file = newFile()
+    const rows = opened(file)
+    const changed = rows.change('exports', 'row', () => 1)
+    // The change has read the row and waits for the next turn.
+    await new Promise((resolve) => process.nextTick(resolve))
+    rows.close()
+    await changed
+    expect(await opened(file).read('exports', 'row')).toBe(1)
   })
 
   it('wait for each other without blocking reads', async () => {
