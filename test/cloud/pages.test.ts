@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
+import { makeInvitation } from '../../lambdas/auth/clients/invitations.ts'
 import { checkLaunch, makeLaunch } from '../../lambdas/auth/launch/launches.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { clientOf, issuesOf, type Tree } from '../api/server.ts'
@@ -216,5 +217,24 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     const login = await again.open('/auth/authorize', asked('user/Patient.rs'))
     expect((await logIn(again, login, 'old', 'password-of-ann')).status).toBe(403)
     expect((await logIn(again, login, 'old')).text).toContain('Allow access for The')
+  })
+
+  it('register an invited app once, until it removes its registration', async () => {
+    const invitation = makeInvitation('invited', { tenants: ['default'], days: 1 }, Date.now())
+    await registry.clients.change('invited', () => invitation.client)
+    const send = (method: string, url: string, token: string, body?: string) =>
+      fetch(url, {
+        ...{ method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
+        ...(body === undefined ? {} : { body }),
+      })
+    const metadata = JSON.stringify({ redirect_uris: [BACK], token_endpoint_auth_method: 'none' })
+    const register = () => send('POST', `${base()}/auth/register`, invitation.token, metadata)
+    const responses = await Promise.all([register(), register()])
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 401])
+    const app = (await responses.find(({ status }) => status === 201)!.json()) as Tree
+    expect(app.client_id).toBe('invited')
+    const manage = async (method: string) => (await send(method, app.registration_client_uri, app.registration_access_token)).status
+    expect([await manage('GET'), await manage('DELETE'), await manage('GET')]).toEqual([200, 204, 401])
+    expect((await get('/.well-known/smart-configuration')).body.registration_endpoint).toBe(`${base()}/auth/register`)
   })
 })

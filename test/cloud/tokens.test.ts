@@ -94,25 +94,6 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
     expect(status).toBe(401)
   })
 
-  it('registers an app by invitation, once, until the app removes its registration', async () => {
-    const { client_id, initial_access_token } = await runClient('invite')
-    const metadata = JSON.stringify({ redirect_uris: ['https://app.example/back'], token_endpoint_auth_method: 'none' })
-    const register = () =>
-      fetch(`${base()}/auth/register`, {
-        method: 'POST',
-        headers: { ...bearing(initial_access_token), 'content-type': 'application/json' },
-        body: metadata,
-      })
-    const responses = await Promise.all([register(), register()])
-    expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 401])
-    const app: Tree = await responses.find(({ status }) => status === 201)!.json()
-    expect(app.client_id).toBe(client_id)
-    const manage = (method: string) =>
-      fetch(app.registration_client_uri, { method, headers: bearing(app.registration_access_token) }).then(({ status }) => status)
-    expect([await manage('GET'), await manage('DELETE'), await manage('GET')]).toEqual([200, 204, 401])
-    expect((await get('/.well-known/smart-configuration')).body.registration_endpoint).toBe(`${base()}/auth/register`)
-  })
-
   it('serves its pages as HTML', async () => {
     const response = await fetch(`${base()}/auth/account`)
     expect([response.status, response.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
