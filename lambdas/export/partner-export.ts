@@ -3,10 +3,10 @@
  * http://hl7.org/fhir/us/davinci-atr/OperationDefinition/davinci-data-export, http://hl7.org/fhir/us/davinci-pdex/
  */
 import type { View } from '../access/view/view-rules.ts'
-import { parseDateRange } from '../fhir/date-range.ts'
 import type { IdentifierText } from '../fhir/identifier-text.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { SensitiveLabels } from '../partners/consent/payer-consent.ts'
+import { type WindowSettings, windowStartOf } from '../partners/partner-rules.ts'
 import type { Partner } from '../ports/rows/clients.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 
@@ -16,16 +16,8 @@ import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
  */
 export type PartnerExport = { readonly type: string; readonly view: View; readonly identifiers?: readonly IdentifierText[] }
 
-/**
- * Settings of exports for partners. `payer`: identifiers of the payer that runs the server. `payerWindowYears`: age of the oldest resources for
- * payers. `providerSince`: day of the oldest resources for providers.
- */
-export type PartnerSettings = {
-  readonly payer: readonly IdentifierText[]
-  readonly sensitiveLabels: SensitiveLabels
-  readonly payerWindowYears: number
-  readonly providerSince: string
-}
+/** Settings of exports for partners. `payer`: identifiers of the payer that runs the server. */
+export type PartnerSettings = WindowSettings & { readonly payer: readonly IdentifierText[]; readonly sensitiveLabels: SensitiveLabels }
 
 export const EXPORT_TYPE_PARAMETER = 'exportType'
 
@@ -72,18 +64,5 @@ const invalidType = (text: string): FhirError =>
   fhirError(400, 'value', `${text}: this server exports ${Object.keys(EXPORT_TYPES).join(', ')}`)
 
 /** Returns the instant of the oldest resources of an export, or undefined if it has no time window. `now`: time of the kick-off. */
-export function windowStartOf(
-  partner: PartnerExport,
-  { payerWindowYears, providerSince }: PartnerSettings,
-  now: number,
-  timeZone?: string,
-): number | undefined {
-  if (!exportTypeOf(partner).hasWindow) return undefined
-  return partner.view === 'payer' ? yearsBefore(now, payerWindowYears) : parseDateRange(providerSince, timeZone)?.low
-}
-
-/** Returns the instant some calendar years before another. */
-export function yearsBefore(instant: number, years: number): number {
-  const date = new Date(instant)
-  return date.setUTCFullYear(date.getUTCFullYear() - years)
-}
+export const exportWindowOf = (partner: PartnerExport, settings: WindowSettings, now: number, timeZone?: string): number | undefined =>
+  exportTypeOf(partner).hasWindow ? windowStartOf(partner.view, settings, now, timeZone) : undefined

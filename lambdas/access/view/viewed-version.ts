@@ -13,13 +13,14 @@ import type { View } from './view-rules.ts'
 export function viewedVersion(version: ResourceVersion, view: View, options: ViewOptions): ResourceVersion | undefined {
   const { type, body } = version
   if (body.length === 0 || !mayChange(type, Buffer.from(body.buffer, body.byteOffset, body.length), view)) return version
-  const whole = resourceOf(body)
+  const whole = resourceOf(version)
   const shown = viewOf(whole, view, options)
   if (shown === whole) return version
   return shown === undefined ? undefined : { ...version, body: Buffer.from(writeJson(shown)) }
 }
 
-function resourceOf(body: Uint8Array): Resource {
+/** Returns the parsed resource. Throws the fault `store-damaged` if the body is not JSON. */
+export function resourceOf({ body }: Pick<ResourceVersion, 'body'>): Resource {
   try {
     return parseJsonBytes(body) as Resource
   } catch {

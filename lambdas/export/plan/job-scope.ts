@@ -3,7 +3,7 @@ import { or, type Predicate } from '../../ports/search/plan.ts'
 import type { CustomMapping } from '../../search/custom-mapping.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import type { Job } from '../job/job.ts'
-import { type PartnerExport, windowStartOf } from '../partner-export.ts'
+import { exportWindowOf, type PartnerExport } from '../partner-export.ts'
 import type { ExportParts } from '../step-types.ts'
 import { findExportPatients } from './group-members.ts'
 import { judgeOf } from './job-access.ts'
@@ -89,7 +89,7 @@ function limitsOf(
   { restricted, excluded }: PermittedPatients,
   { timeZone }: SearchContext,
 ): StoredJobLimits {
-  const windowStart = windowStartOf(partner, partners, transactionTime, timeZone)
+  const windowStart = exportWindowOf(partner, partners, transactionTime, timeZone)
   return { restricted, excluded, ...(windowStart === undefined ? {} : { windowStart }) }
 }
 

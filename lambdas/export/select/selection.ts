@@ -5,6 +5,7 @@
 import { type Judge, maySeeWithLetters } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Resource } from '../../fhir/resource.ts'
+import { isAllowed } from '../../partners/partner-rules.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
@@ -15,7 +16,6 @@ import type { JobScope } from '../plan/job-scope.ts'
 import { evaluatePartially } from '../plan/partial-evaluation.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
-import { isAllowed } from './partner-rules.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 
 export type Selection = {

@@ -1,21 +1,44 @@
 /**
- * Resources that an export for a partner leaves out although the request selects them. They narrow the result of `_typeFilter`.
- * 42 CFR 422.121, http://hl7.org/fhir/us/davinci-pdex/
+ * Resources that a partner does not receive although it may receive data of their member. They narrow exports, and reads of a partner with a
+ * member in context. 42 CFR 422.121, http://hl7.org/fhir/us/davinci-pdex/
  */
+import type { View } from '../access/view/view-rules.ts'
+import { resourceOf } from '../access/view/viewed-version.ts'
+import { parseDateRange } from '../fhir/date-range.ts'
+import { type Element, isElement, type Resource } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
+import { CLINICAL_DATES } from '../search/clinical-dates.ts'
+import { findSearchParameter } from '../search/parameters.ts'
+import { endOf, hasCode, itemsOf, textOf } from './elements.ts'
 
-import type { View } from '../../access/view/view-rules.ts'
-import { parseDateRange } from '../../fhir/date-range.ts'
-import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
-import { endOf, hasCode, itemsOf, textOf } from '../../partners/elements.ts'
-import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { CLINICAL_DATES } from '../../search/clinical-dates.ts'
-import { findSearchParameter } from '../../search/parameters.ts'
-import { yearsBefore } from '../partner-export.ts'
-import type { JobLimits } from '../plan/job-scope.ts'
-import { resourceOf } from '../versions/version-body.ts'
+/**
+ * `now`: time of the kick-off, or of the token, in milliseconds since 1970. `windowStart`: instant of the oldest resources; absent: there is no
+ * time window. `excluded`: labels of sensitive data, as `system|code`.
+ */
+export type PartnerRules = {
+  readonly view: View
+  readonly now: number
+  readonly timeZone?: string
+  readonly windowStart?: number
+  readonly excluded: ReadonlySet<string>
+}
 
-/** `now`: time of the kick-off, in milliseconds since 1970. */
-export type PartnerRules = JobLimits & { readonly view: View; readonly now: number; readonly timeZone?: string }
+/** Settings of the time window. `payerWindowYears`: age of the oldest resources for payers. `providerSince`: day of the oldest for providers. */
+export type WindowSettings = { readonly payerWindowYears: number; readonly providerSince: string }
+
+/** Returns the instant of the oldest resources that a partner receives. `now`: milliseconds since 1970. */
+export const windowStartOf = (
+  view: View,
+  { payerWindowYears, providerSince }: WindowSettings,
+  now: number,
+  timeZone?: string,
+): number | undefined => (view === 'payer' ? yearsBefore(now, payerWindowYears) : parseDateRange(providerSince, timeZone)?.low)
+
+/** Returns the instant some calendar years before another. */
+function yearsBefore(instant: number, years: number): number {
+  const date = new Date(instant)
+  return date.setUTCFullYear(date.getUTCFullYear() - years)
+}
 
 /** Whether the rules allow the version. `mayBeSensitive`: whether the patients of a labelled version permitted it. */
 export function isAllowed(
@@ -27,7 +50,7 @@ export function isAllowed(
   const isDated = CLINICAL_DATES[version.type] !== undefined
   if (!hasLabels && !isDated) return true
   const resource = resourceOf(version)
-  // guard: partner-export-has-a-window
+  // guard: partner-data-has-a-window
   if (isDated && !isInWindow(rules, version, resource)) return false
   return hasLabels && isLabelled(resource, rules.excluded) ? mayBeSensitive() : true
 }

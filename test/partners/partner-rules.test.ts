@@ -1,14 +1,14 @@
 /** Resources that an export for a partner leaves out: old ones, prior authorizations, sensitive ones. */
 import { describe, expect, it } from '@jest/globals'
-import { isAllowed, type PartnerRules } from '../../../lambdas/export/select/partner-rules.ts'
-import { codeableConceptOf, type Tree } from '../../fixtures/resources.ts'
-import { resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { isAllowed, type PartnerRules } from '../../lambdas/partners/partner-rules.ts'
+import { codeableConceptOf, type Tree } from '../fixtures/resources.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const NOW = Date.parse('2026-06-15T12:00:00Z')
 const LABEL = { system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'SUD' }
 const RULES: PartnerRules = {
   ...{ view: 'payer', now: NOW, windowStart: Date.parse('2021-06-15T12:00:00Z') },
-  ...{ restricted: new Set(), excluded: new Set([`${LABEL.system}|${LABEL.code}`]) },
+  ...{ excluded: new Set([`${LABEL.system}|${LABEL.code}`]) },
 }
 
 const allows = async (body: Tree, rules: Partial<PartnerRules> = {}, written = '2015-01-01', permits = false): Promise<boolean> => {
