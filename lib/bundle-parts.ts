@@ -9,6 +9,7 @@ export const LATER: Readonly<Record<string, { readonly entry: string; readonly i
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/ },
   granular: { entry: './lambdas/access/scope-conditions.ts', imported: /\/scope-conditions\.ts$/ },
   'partner-access': { entry: './lambdas/access/partner-access.ts', imported: /\/partner-access\.ts$/ },
+  'basis-profiles': { entry: './lambdas/packages/basis-profiles.ts', imported: /\/packages\/basis-profiles\.ts$/ },
   'viewed-version': { entry: './lambdas/access/view/viewed-version.ts', imported: /\/viewed-version\.ts$/ },
   'person-patients': { entry: './lambdas/runtime/authorization/person-patients.ts', imported: /\/person-patients\.ts$/ },
   'tenant-index-state': { entry: './lambdas/runtime/tenant-index-state.ts', imported: /^\.\.\/tenant-index-state\.ts$/ },

@@ -12,9 +12,15 @@ import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 
 /**
  * Export for a partner. `type`: its export type. `view`: kind of the partner, and view that its files show of the resources. `identifiers`: those
- * of the partner; absent for a client of the payer itself.
+ * of the partner; absent for a client of the payer itself. `basis`: profiles of claims without amounts that were loaded at the kick-off; absent:
+ * none.
  */
-export type PartnerExport = { readonly type: string; readonly view: View; readonly identifiers?: readonly IdentifierText[] }
+export type PartnerExport = {
+  readonly type: string
+  readonly view: View
+  readonly identifiers?: readonly IdentifierText[]
+  readonly basis?: readonly string[]
+}
 
 /** Settings of exports for partners. `payer`: identifiers of the payer that runs the server. */
 export type PartnerSettings = WindowSettings & { readonly payer: readonly IdentifierText[]; readonly sensitiveLabels: SensitiveLabels }

@@ -23,11 +23,19 @@ export type VisibleStore = Pick<ResourceReader, 'current' | 'versions'> & {
 /** Creates the store as a caller sees it. A version is visible if the access allows it for each of the scope letters. */
 export type VisibleStoreOf = (request: CallerAccess, ...letters: readonly Letter[]) => VisibleStore
 
+/** Returns the canonical URLs of the loaded profiles of claims without amounts, each without and with its version. */
+export type BasisProfiles = () => Promise<ReadonlySet<string>>
+
+/** `basis`: profiles that views may name. Absent: none. */
 export const visibleStoreOf =
-  (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: () => ExpressionRunner): VisibleStoreOf =>
+  (
+    resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>,
+    expressions: () => ExpressionRunner,
+    basis?: BasisProfiles,
+  ): VisibleStoreOf =>
   ({ access, reading }, ...letters) => {
     const current = async (key: ResourceKey) => (await resources.current([key]))[0]
-    const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources }
+    const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources, basis }
     return {
       current: async (...asked) => shown(eye, await resources.current(...asked)),
       versions: async (...asked) => shown(eye, await resources.versions(...asked)),
@@ -41,7 +49,12 @@ export const visibleStoreOf =
     }
   }
 
-type Eye = { readonly judge: Judge; readonly letters: readonly Letter[]; readonly resources: Pick<ResourceReader, 'history'> }
+type Eye = {
+  readonly judge: Judge
+  readonly letters: readonly Letter[]
+  readonly resources: Pick<ResourceReader, 'history'>
+  readonly basis: BasisProfiles | undefined
+}
 
 type Versions = readonly (ResourceVersion | undefined)[]
 
@@ -53,16 +66,15 @@ async function shown(eye: Eye, versions: Versions): Promise<Versions> {
 }
 
 /** Returns the versions under the view of the caller. */
-async function underView({ judge: { access } }: Eye, versions: Versions): Promise<Versions> {
+async function underView({ judge: { access }, basis }: Eye, versions: Versions): Promise<Versions> {
   const { view } = access
   // guard: version-is-shown-under-the-view
   if (view === undefined) return versions
   const { viewedVersion } = await import('../access/view/viewed-version.ts')
-  return versions.map((version) => version && viewedVersion(version, view, VIEW_OPTIONS))
+  const loaded = await basis?.()
+  const options = { isLoaded: (profile: string) => loaded?.has(profile) === true }
+  return versions.map((version) => version && viewedVersion(version, view, options))
 }
-
-/** The store does not know which profiles are loaded. So a resource without amounts names no profile of one with amounts. */
-const VIEW_OPTIONS = { isLoaded: () => false }
 
 async function historyUnder(eye: Eye, page: HistoryPage): Promise<HistoryPage> {
   const versions = await underView(eye, page.versions)

@@ -26,7 +26,7 @@ export const addedGuidesOf = (added: AddedPackages, onDamage: OnDamage): (() => 
   })
 
 /** Returns a function that reads a result from the added packages. It reads them again only after they have changed. */
-function ofPackages<Result>(
+export function ofPackages<Result>(
   added: AddedPackages,
   onDamage: OnDamage,
   read: (packages: readonly PackageReader[]) => Promise<Result>,

@@ -146,7 +146,9 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],
       [
         'reading packages',
+        // Reads and exports name profiles of packages in what a partner receives.
         others(
+          ...(['read', 'vread', 'history', 'search', 'meta', 'everything', 'export'] as const),
           'validate',
           'apply-fhirpath',
           'capabilities',

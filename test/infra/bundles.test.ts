@@ -145,7 +145,16 @@ describe('the code of a function', () => {
 
   it('loads large parts from separate files, and profiles only for writes', () => {
     const later = [
-      ...['definitions.js', 'errors.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
+      ...[
+        'basis-profiles.js',
+        'definitions.js',
+        'errors.js',
+        'expression-process.js',
+        'expressions.js',
+        'fetch-document.js',
+        'fhirpath-r4.js',
+        'fhirpath.js',
+      ],
       ...[
         'granular.js',
         'jwt-verifier.js',

@@ -28,8 +28,7 @@ export const lineOptionsOf = ({
 }): LineOptions => ({
   baseUrl,
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
-  // An export does not know which profiles are loaded. So a resource without amounts names no profile of one with amounts.
-  ...(partner === undefined ? {} : { view: { of: partner.view, isLoaded: () => false } }),
+  ...(partner === undefined ? {} : { view: { of: partner.view, isLoaded: (profile) => partner.basis?.includes(profile) === true } }),
 })
 
 /**

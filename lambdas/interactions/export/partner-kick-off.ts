@@ -9,19 +9,25 @@ import { partnerExportAccess } from '../../export/plan/partner-types.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Interaction } from '../interaction.ts'
+import type { BasisProfiles } from '../visible-store.ts'
 import { type KickOffPorts, kickOff } from './kick-off.ts'
+
+/** `basisProfiles`: loaded profiles that the files may name. */
+export type PartnerKickOffPorts = KickOffPorts & { readonly basisProfiles: BasisProfiles }
 
 /** Returns 202 like `$export`. Throws FhirError 404 for a Group that is not the partner's own, and 403 for a client that is no partner. */
 export const startPartnerExport =
-  (ports: KickOffPorts): Interaction =>
+  (ports: PartnerKickOffPorts): Interaction =>
   async (request) => {
     const { type, id, access } = request
     if (type !== 'Group' || id === undefined)
       throw fhirError(404, 'not-supported', 'Exports for partners are of a Group: Group/[id]/$davinci-data-export')
     const exported = exportedBy(access)
     if (exported === undefined) throw notPartner()
+    const basis = [...(await ports.basisProfiles())]
     return kickOff(ports, request, 'group', (parameters) => {
-      const partner = partnerExportOf(parameters, access.partner?.partner)
+      const asked = partnerExportOf(parameters, access.partner?.partner)
+      const partner = basis.length === 0 ? asked : { ...asked, basis }
       const others = parameters.filter(([name]) => name !== EXPORT_TYPE_PARAMETER)
       return { partner, parameters: others, access: partnerExportAccess(exported, partner, id) }
     })

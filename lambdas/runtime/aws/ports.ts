@@ -24,7 +24,7 @@ import type { SharedIndexState } from '../../indexing/lifecycle/state.ts'
 import { NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
 import { RebuildProgress } from '../../indexing/rebuild/rebuild-progress.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
-import { visibleStoreOf } from '../../interactions/visible-store.ts'
+import { type BasisProfiles, visibleStoreOf } from '../../interactions/visible-store.ts'
 import { announcedCanonicalsOf, announcingWriter } from '../../interactions/writing/canonical-announcements.ts'
 import { addedGuidesOf, supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
@@ -75,7 +75,15 @@ export const openStore = (settleTime?: number, table = deploymentSettings().tabl
 export const store = /* @__PURE__ */ once(() => openStore())
 
 /** Store of resources, filtered by the caller's access. */
-export const resources = /* @__PURE__ */ once(() => visibleStoreOf(store(), expressions))
+export const resources = /* @__PURE__ */ once(() => visibleStoreOf(store(), expressions, basisProfiles))
+
+/** Profiles that views may name. The code is loaded with the first view. */
+export const basisProfiles: BasisProfiles = async () => (await loadedBasisProfiles())()
+
+const loadedBasisProfiles = /* @__PURE__ */ once(async () => {
+  const { basisProfilesOf } = await import('../../packages/basis-profiles.ts')
+  return basisProfilesOf(addedPackages(), warn)
+})
 
 export const audit = /* @__PURE__ */ once(
   () =>

@@ -28,6 +28,7 @@ import { definitionIssuesOf, tenantDefinitions } from '../../interactions/valida
 import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
+import { basisProfilesOf } from '../../packages/basis-profiles.ts'
 import { addedGuidesOf, supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
@@ -180,7 +181,8 @@ export function composeServerCore(
     acknowledged: () => stores.store.lastPosition(),
   })
   const store = stores.requests
-  const resources = visibleStoreOf(store, () => stores.expressions)
+  const basisProfiles = parts.packages === undefined ? async () => new Set<string>() : basisProfilesOf(parts.packages, warn)
+  const resources = visibleStoreOf(store, () => stores.expressions, basisProfiles)
   const writerParts = { ...stores, config, clock, resources, canonicals, versions: stores.store }
   const own = tenantProfiles({ packages, canonicals, resources: stores.store, sharedTenant, warn })
   const profiles = {
@@ -198,6 +200,7 @@ export function composeServerCore(
     clients: authorization.clients,
     reindex: reindexOf(stores),
     resources,
+    basisProfiles,
     heads: (...asked) => stores.store.heads(...asked),
     writer: layeredWriter(store, writerParts),
     checker: dryRunWriter(writerParts),

@@ -5,10 +5,10 @@ import type { EntryRunner } from '../../interactions/bundle/entry.ts'
 import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
 import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFile, responseWithFile } from '../../interactions/export/file.ts'
-import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
+import { startExport } from '../../interactions/export/kick-off.ts'
 import { listExports } from '../../interactions/export/list.ts'
 import { partnerFile } from '../../interactions/export/partner-file.ts'
-import { startPartnerExport } from '../../interactions/export/partner-kick-off.ts'
+import { type PartnerKickOffPorts, startPartnerExport } from '../../interactions/export/partner-kick-off.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
 import type { Interaction, Ports, RequestWriter } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
@@ -27,7 +27,7 @@ import type { Exports } from './exports.ts'
 
 /** Ports of the embedded server. `checker`: writer that applies the checks of a write and stores nothing. */
 export type EmbeddedPorts = Ports &
-  Pick<KickOffPorts, 'clients' | 'choices'> & { readonly choices: MatchChoices } & Pick<
+  Pick<PartnerKickOffPorts, 'clients' | 'choices' | 'basisProfiles'> & { readonly choices: MatchChoices } & Pick<
     ProfileParts,
     'conformance' | 'toldOfDefinition'
   > & { readonly checker: RequestWriter }
