@@ -112,7 +112,8 @@ export const ENDPOINTS = {
   introspect:             { lambda: 'introspect' },
   revoke:                 { lambda: 'revoke' },
   // The function of revocations registers and removes apps, because a removal revokes their tokens.
-  register:               { lambda: 'revoke' },
+  // No HEAD, because each method of a path is a resource of the stack.
+  register:               { lambda: 'revoke', head: false },
   jwks:                   { lambda: 'discovery' },
   'smart-configuration':  { lambda: 'discovery' },
   'openid-configuration': { lambda: 'discovery' },
