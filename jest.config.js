@@ -7,7 +7,7 @@ import { join } from 'node:path'
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
 /** Folders whose tests call functions directly. Few of them start a process or a server. */
-const UNIT = ['access', 'contracts', 'fhir', 'fixtures', 'indexing', 'mutants', 'partners', 'ports', 'search']
+const UNIT = ['access', 'contracts', 'fhir', 'fixtures', 'indexing', 'mutants', 'packages', 'partners', 'ports', 'search']
 
 /** Files that are too slow for `npm test`: servers among faults, commands, a browser, bundles, clients of other projects. */
 const LONG = [

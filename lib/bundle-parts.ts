@@ -7,6 +7,7 @@ export const LATER: Readonly<Record<string, { readonly entry: string; readonly i
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
   profiles: { entry: './lambdas/interactions/validation/profile-findings.ts', imported: /\/profile-findings\.ts$/ },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/ },
+  'pinned-canonicals': { entry: './lambdas/packages/pinned-canonicals.ts', imported: /^\.\/pinned-canonicals\.ts$/ },
   granular: { entry: './lambdas/access/scope-conditions.ts', imported: /\/scope-conditions\.ts$/ },
   'partner-access': { entry: './lambdas/access/partner-access.ts', imported: /\/partner-access\.ts$/ },
   'basis-profiles': { entry: './lambdas/packages/basis-profiles.ts', imported: /\/packages\/basis-profiles\.ts$/ },

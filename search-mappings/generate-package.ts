@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { buildPackage } from '../lambdas/fhir/profile/definitions/package-files.ts'
 import { readDefinitionArchive } from './generate/archive.ts'
-import { generatedFilesOf, r4ConstraintKeysOf } from './generate/packages.ts'
+import { guideFilesOf, r4ConstraintKeysOf } from './generate/packages.ts'
 import { withRules } from './generate/rules.ts'
 import { generateSearches } from './generate/searches.ts'
 
@@ -12,7 +12,7 @@ const archive = await readDefinitionArchive(process.argv[2]!)
 const { all } = r4ConstraintKeysOf()
 const { content, leftOut } = buildPackage(archive, archive.definitions, (key) => all.has(key))
 if (leftOut.length > 0) throw new Error(JSON.stringify(leftOut))
-for (const [path, text] of [...generatedFilesOf(withRules(content)), ...generateSearches(archive)]) {
+for (const [path, text] of [...guideFilesOf(withRules(content)), ...generateSearches(archive)]) {
   mkdirSync(dirname(join(root, path)), { recursive: true })
   writeFileSync(join(root, path), text)
 }

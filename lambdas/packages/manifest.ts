@@ -4,17 +4,30 @@ import type { PackageLabel } from '../ports/definitions/package-store.ts'
 
 /**
  * Manifest of a package. `files`: SHA-256 of each file in hexadecimal, by file name. Absent in packages that were added before manifests
- * had digests.
+ * had digests. `dependencies`: versions that the package names, by package name. Earlier servers added packages without them.
  */
-export type Manifest = PackageLabel & { readonly files?: Readonly<Record<string, string>> }
+export type Manifest = PackageLabel & {
+  readonly files?: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
+}
 
 export const MANIFEST_FILE = 'package.json'
 
 /** Returns the files and a manifest with their digests. Both maps are from file name to text. */
-export function addManifest({ name, version }: PackageLabel, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+export function addManifest(
+  { name, version }: PackageLabel,
+  files: ReadonlyMap<string, string>,
+  dependencies: readonly PackageLabel[] = [],
+): ReadonlyMap<string, string> {
   const digests = Object.fromEntries([...files].map(([file, text]) => [file, digestOf(text)]))
-  return new Map([...files, [MANIFEST_FILE, JSON.stringify({ name, version, files: digests } satisfies Manifest)]])
+  return new Map([
+    ...files,
+    [MANIFEST_FILE, JSON.stringify({ name, version, dependencies: versionsByName(dependencies), files: digests } satisfies Manifest)],
+  ])
 }
+
+const versionsByName = (labels: readonly PackageLabel[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(labels.map(({ name, version }) => [name, version]))
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 

@@ -48,14 +48,17 @@ export const dependenciesOf = ({ dependencies }: Manifest): readonly PackageLabe
   Object.entries(Object(dependencies)).map(([name, version]) => ({ name, version: String(version) }))
 
 /** Core package of R4. The server has one version of it, which satisfies a request for any version. */
-const R4 = 'hl7.fhir.r4.core'
+export const R4 = 'hl7.fhir.r4.core'
+
+/** End of the name of a package that is published again under a name for its version, such as `.v311` for 3.1.1. */
+const VERSION_SUFFIX = /[.]v\d+$/
 
 /**
  * Whether an available package satisfies a request. `1.0.x` accepts every version that begins with `1.0.`. A tag, such as `latest` or
- * `current`, accepts every version.
+ * `current`, accepts every version. `hl7.fhir.us.core.v311` is another name of `hl7.fhir.us.core`.
  */
 export function matchesRequest(label: PackageLabel, { name, version }: PackageLabel): boolean {
-  if (label.name !== name) return false
+  if (label.name.replace(VERSION_SUFFIX, '') !== name.replace(VERSION_SUFFIX, '')) return false
   if (name === R4 || TAG.test(version) || label.version === version) return true
   return version.endsWith('.x') && label.version.startsWith(version.slice(0, -1))
 }

@@ -1,7 +1,7 @@
 /** Reads the files of a package. Loads each file at its first use, compares it with its digest in the manifest and caches it. */
 import { LruCache } from '../fhir/profile/definitions/lru-cache.ts'
 import { type PackageFile, shardOf } from '../fhir/profile/definitions/package-files.ts'
-import type { StoredPackage } from '../ports/definitions/package-store.ts'
+import type { PackageLabel, StoredPackage } from '../ports/definitions/package-store.ts'
 import { digestOf, MANIFEST_FILE, type Manifest, parseJsonObject, parseManifest } from './manifest.ts'
 
 /** Callback for damage to a package. `text`: which file cannot be used, why, and how to repair the package. */
@@ -49,6 +49,11 @@ export class PackageReader {
     this.#isOwn = isOwn
   }
 
+  get label(): PackageLabel {
+    const { name, version } = this.#package
+    return { name, version }
+  }
+
   /**
    * Returns the definitions of a file, by canonical URL. Returns an empty object if the file is missing or damaged. `file`: its name
    * without `.json`.
@@ -81,19 +86,19 @@ export class PackageReader {
 
   /** Reads every file of the package. Returns true if no damage was found, now or before. */
   async isWhole(): Promise<boolean> {
-    const files = Object.keys((await this.#readManifest())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
+    const files = Object.keys((await this.manifest())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
     const types = Object.values(await this.file<string>('index'))
     await Promise.all([...new Set(['index', 'value-sets', 'code-systems', ...types, ...files])].map((file) => this.file(file)))
     return !this.#isDamaged
   }
 
   async #partsOf(list: DefinitionList): Promise<number> {
-    const files = Object.keys((await this.#readManifest())?.files ?? {})
+    const files = Object.keys((await this.manifest())?.files ?? {})
     return files.filter((file) => file.startsWith(`${list}-`)).length
   }
 
   async #load(file: string): Promise<Loaded> {
-    const digests = (await this.#readManifest())?.files
+    const digests = (await this.manifest())?.files
     if (digests !== undefined && !Object.hasOwn(digests, file)) return NOTHING
     const text = await this.#text(file)
     if (text === undefined) return NOTHING
@@ -104,7 +109,8 @@ export class PackageReader {
     return { definitions: definitions as PackageFile<never>, characters: text.length }
   }
 
-  #readManifest(): Promise<Manifest | undefined> {
+  /** Returns the manifest, or undefined if the package comes with the server, or its manifest is damaged. */
+  manifest(): Promise<Manifest | undefined> {
     if (this.#isOwn) return Promise.resolve(undefined)
     this.#manifest ??= this.#loadManifest()
     this.#manifest.catch(() => (this.#manifest = undefined))

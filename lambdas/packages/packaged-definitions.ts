@@ -6,6 +6,7 @@ import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
 import type { Conformance } from '../ports/definitions/conformance.ts'
 import type { AddedPackages, StoredPackage } from '../ports/definitions/package-store.ts'
 import { comparePrecedence, type VersionedDefinition } from '../ports/definitions/version-order.ts'
+import type { Found, Listed } from './definition-versions.ts'
 import { type DefinitionList, newFileCache, type OnDamage, PackageReader } from './package-reader.ts'
 
 export type PackagesParts = {
@@ -21,7 +22,7 @@ export class PackagedDefinitions implements Conformance {
   readonly #onDamage: OnDamage
   readonly #files = newFileCache()
   #damage = new Set<string>()
-  #now: { readonly state: string; readonly packages: readonly PackageReader[] }
+  #now: Listed
 
   constructor({ own, added, onDamage = () => undefined }: PackagesParts) {
     this.#onDamage = onDamage
@@ -34,11 +35,12 @@ export class PackagedDefinitions implements Conformance {
     this.#find<Profile>(canonical, async (each, url) => {
       const type = (await each.file<string>('index'))[url]
       return type === undefined ? undefined : (await each.file<Profile>(type))[url]
-    })
+    }).then((found) => found && this.#pinned(found))
 
-  valueSet: Conformance['valueSet'] = (canonical) => this.#find<ValueSet>(canonical, inList('value-sets'))
+  valueSet: Conformance['valueSet'] = (canonical) =>
+    this.#find<ValueSet>(canonical, inList('value-sets')).then((found) => found && this.#pinned(found))
 
-  codeSystem: Conformance['codeSystem'] = (canonical) => this.#find<CodeSystem>(canonical, inList('code-systems'))
+  codeSystem: Conformance['codeSystem'] = async (canonical) => (await this.#find<CodeSystem>(canonical, inList('code-systems')))?.definition
 
   damage: Conformance['damage'] = () => [...this.#damage]
 
@@ -64,19 +66,27 @@ export class PackagedDefinitions implements Conformance {
   async #find<Definition extends VersionedDefinition>(
     canonical: string,
     lookUp: (each: PackageReader, url: string) => Promise<Definition | undefined>,
-  ): Promise<Definition | undefined> {
+  ): Promise<Found<Definition> | undefined> {
     const { url, version } = splitCanonical(canonical)
     await this.state()
-    const isMatch = (definition: Definition | undefined): definition is Definition =>
-      definition !== undefined && (version === undefined || definition.version === version)
+    const listed = this.#now
+    const lookUpIn = async (each: PackageReader): Promise<readonly Found<Definition>[]> => {
+      const definition = await lookUp(each, url)
+      const isMatch = definition !== undefined && (version === undefined || definition.version === version)
+      return isMatch ? [{ definition, from: each, listed }] : []
+    }
     const [r4] = this.#own
-    const definition = r4 && (await lookUp(r4, url))
-    if (isMatch(definition)) return definition
+    const [ofR4] = r4 === undefined ? [] : await lookUpIn(r4)
+    if (ofR4 !== undefined) return ofR4
     // Look up in parallel: each package may need several requests.
-    const others = this.#now.packages.filter((each) => each !== r4)
-    const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
+    const found = await Promise.all(listed.packages.filter((each) => each !== r4).map(lookUpIn))
     // The sort is stable: of two definitions that rank equally, the one of the first package takes precedence.
-    return found.filter(isMatch).toSorted(comparePrecedence)[0]
+    return found.flat().toSorted((a, b) => comparePrecedence(a.definition, b.definition))[0]
+  }
+
+  /** Returns the definition with the versions that its canonical URLs have within its package. Those in R4 itself have none. */
+  async #pinned<Definition extends Profile | ValueSet>(found: Found<Definition>): Promise<Definition> {
+    return found.from === this.#own[0] ? found.definition : (await import('./pinned-canonicals.ts')).pinnedDefinition(found)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Generates R4's rules beyond its structure as a package: profiles, extensions, value sets, and constraints that only warn. */
-import { buildPackage, type Package, packageFilesOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
+import { buildPackage, type Package, packageFilesOf, versionFileOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { applyErratum } from './errata.ts'
@@ -24,7 +24,7 @@ export function generatePackages(): ReadonlyMap<string, string> {
   return new Map([
     ['lambdas/fhir/definitions/constraint-keys.json', toJsonLines([...keys.all].sort())],
     ...generatedFilesOf(r4(own, keys)),
-    ...generatedFilesOf(regulated),
+    ...guideFilesOf(regulated),
   ])
 }
 
@@ -87,7 +87,14 @@ function withoutUnusedValueSets(content: Package): Package {
 /** Length above which lists are divided into several files. The built-in packages are on a local disk, so their lists stay whole. */
 const WHOLE = Number.MAX_SAFE_INTEGER
 
-export const generatedFilesOf = (content: Package): ReadonlyMap<string, string> =>
+/** Returns the files of a built-in package other than that of R4: path → text. Such a package defines no canonical URL of R4. */
+export const guideFilesOf = (content: Package): ReadonlyMap<string, string> =>
+  generatedFilesOf(content, [versionFileOf(content, () => false)])
+
+const generatedFilesOf = (content: Package, more: readonly (readonly [file: string, text: string])[] = []): ReadonlyMap<string, string> =>
   new Map(
-    [...packageFilesOf(content, WHOLE)].map(([name, text]) => [`${PACKAGES_FOLDER}/${content.name}-${content.version}/${name}`, text]),
+    [...packageFilesOf(content, WHOLE), ...more].map(([name, text]) => [
+      `${PACKAGES_FOLDER}/${content.name}-${content.version}/${name}`,
+      text,
+    ]),
   )

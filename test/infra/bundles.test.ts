@@ -171,7 +171,7 @@ describe('the code of a function', () => {
       ],
     ]
     for (const name of ['read', 'search'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
-    expect(filesOf('create')).toEqual([...later, 'create.js', 'profiles.js'].sort())
+    expect(filesOf('create')).toEqual([...later, 'create.js', 'pinned-canonicals.js', 'profiles.js'].sort())
   })
 
   it.each(names)('contains each error class once: %s', (name) => {

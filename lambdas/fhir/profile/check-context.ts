@@ -4,6 +4,7 @@ import type { WorkBudget } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
 import { clipText } from './clipped-text.ts'
 import type { DeferredRule, VerdictLookup } from './deferred-rules.ts'
+import type { ExtensionVersions } from './extension-versions.ts'
 import type { Item } from './items.ts'
 import type { Library } from './library.ts'
 import type { ProfileIssues } from './profile-issues.ts'
@@ -14,6 +15,8 @@ export type CheckContext = {
   readonly faults: ProfileIssues
   /** Profile whose rules are being checked. */
   readonly profile: ProfileTree
+  /** Versions of the extensions of the resource. The newest version counts of an extension that is not here. */
+  readonly extensions: ExtensionVersions
   /** `owner`: resource in which references such as `#id` are resolved. `root`: outermost resource. */
   readonly owner: Element
   readonly root: Element

@@ -133,7 +133,7 @@ function hostOf(list: string, slice: string, nodes: Map<string, ProfileNode>): {
 function copied(base: ProfileTree, nodes: Map<string, ProfileNode>): ProfileNode {
   for (const [id, node] of base.nodes) {
     const { slices: _, children: __, constraints, content, ...own } = node
-    Object.assign(placed(id, nodes), own, { content: inheritedContent(content, base.profile.url) })
+    Object.assign(placed(id, nodes), own, { content: inheritedContent(content, base.profile) })
     for (const [key, constraint] of constraints) nodes.get(id)!.constraints.set(key, constraint)
   }
   return nodes.get(base.root.id)!
@@ -143,9 +143,10 @@ function copied(base: ProfileTree, nodes: Map<string, ProfileNode>): ProfileNode
  * Returns the content reference for a derived profile. `#id` gets the URL of the base, whose element it means, without the rules of the
  * derived profile. Returns undefined if the base is R4's own type, which the validator checks without profiles.
  */
-function inheritedContent(content: string | undefined, base: string): string | undefined {
+function inheritedContent(content: string | undefined, { url, version }: Profile): string | undefined {
   if (content === undefined || !content.startsWith('#')) return content
-  return r4TypeNameOf(base) === undefined ? `${base}${content}` : undefined
+  if (r4TypeNameOf(url) !== undefined) return undefined
+  return version === undefined ? `${url}${content}` : `${url}|${version}${content}`
 }
 
 export type NodeContent = { readonly node: ProfileNode; readonly tree: ProfileTree }

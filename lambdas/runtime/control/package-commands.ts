@@ -1,42 +1,28 @@
 /** Commands by which an operator adds, lists and removes packages of definitions. A running server uses each change. */
-import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
-import { type JsonObject, readArchive } from '../../adapters/filesystem/package-archive.ts'
-import { FilesystemPackages, packageOfFolder } from '../../adapters/filesystem/packages.ts'
-import { fetchArchive } from '../../adapters/https/package-registry.ts'
-import { addressFilterOf } from '../../adapters/https/private-hosts.ts'
+import { FilesystemPackages } from '../../adapters/filesystem/packages.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { type AuditPorts, auditChange } from '../../auth/administration/audited-change.ts'
-import { isConstraintOfR4 } from '../../fhir/definitions/constraint-keys.ts'
 import { withoutVersion } from '../../fhir/profile/canonical.ts'
-import { type Package, PackageBuilder, packageFilesOf, type SkippedDefinition } from '../../fhir/profile/definitions/package-files.ts'
-import { unsupportedReasonOf } from '../../fhir/profile/definitions/supported-definitions.ts'
-import type { Resource } from '../../fhir/resource.ts'
-import { addManifest } from '../../packages/manifest.ts'
-import { dependenciesOf, labelOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
+import type { Package, SkippedDefinition } from '../../fhir/profile/definitions/package-files.ts'
+import { dependenciesOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
 import { PackageReader } from '../../packages/package-reader.ts'
-import { MAX_PACKAGE_PARAMETERS, readSearchParameters, searchParameterFilesOf } from '../../packages/package-search-parameters.ts'
-import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
-import { guideFilesOf } from '../../packages/supported-profiles.ts'
+import { readSearchParameters } from '../../packages/package-search-parameters.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
-import { comparePrecedence } from '../../ports/definitions/version-order.ts'
 import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
-import { BUILTIN_PACKAGES } from '../builtin-packages.ts'
-import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { AUDIT_FOLDER, makeStore } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
+import { OWN_PACKAGES, type PackageSource, type ReadPackage, readSource } from './package-source.ts'
 
 export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
 export type { PackageLabel } from '../../ports/definitions/package-store.ts'
+export type { PackageSource } from './package-source.ts'
 
 /** Store of packages. `recording`: parts that write changes to the audit log. */
 export type PackageAdministration = { readonly store: PackageStore; readonly recording: AuditPorts; readonly close: () => Promise<void> }
-
-/** Source of a package: a file, or name and version in the package registry. */
-export type PackageSource = { readonly file: string } | PackageLabel
 
 export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
@@ -77,8 +63,6 @@ export async function openPackages(data: string, isNew = false): Promise<Package
   }
 }
 
-/** Maximum bytes of the stored files of a package. Larger packages are rejected. */
-const MOST_KEPT = 64 * 1024 ** 2
 /** Maximum dependencies that are added with a package, indirect ones included. Further ones are reported as missing. */
 const MOST_BROUGHT = 100
 
@@ -113,25 +97,16 @@ export async function addPackage(
   return added
 }
 
-type Read = {
-  readonly label: PackageLabel
-  readonly manifest: JsonObject
-  readonly content: Package
-  readonly files: ReadonlyMap<string, string>
-  readonly leftOut: readonly SkippedDefinition[]
-  readonly parameters: readonly Resource[]
-}
-
 /** `met`: packages that the command adds. `reasons`: why dependencies were not added, by name. `isDryRun`: nothing is stored. */
 type Addition = { readonly met: readonly PackageLabel[]; readonly reasons: ReadonlyMap<string, string>; readonly isDryRun: boolean }
 
 /** Stores a package and returns a report on it. */
 async function addRead(
   { store, recording }: PackageAdministration,
-  read: Read,
+  read: ReadPackage,
   { met, reasons, isDryRun }: Addition,
 ): Promise<AddedPackage> {
-  const { label, manifest, content, files, leftOut } = read
+  const { label, manifest, content, files, leftOut, ofR4 } = read
   const parameters = await parametersBeside(store, read)
   const add = () =>
     auditChange(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
@@ -144,12 +119,15 @@ async function addRead(
     ...{ ...label, ...parameters, counts: countsOf(content) },
     leftOut: [...leftOut, ...retiredIn(content), ...(await baseless(store, content))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
-    ofR4: await knownToR4(canonicalsOf(content)),
+    ofR4,
   }
 }
 
 /** Returns the search parameters of a package with their states beside those of other packages, and the types on which they are new. */
-async function parametersBeside(store: PackageStore, { label, parameters }: Read): Promise<Pick<AddedPackage, 'parameters' | 'rebuilt'>> {
+async function parametersBeside(
+  store: PackageStore,
+  { label, parameters }: ReadPackage,
+): Promise<Pick<AddedPackage, 'parameters' | 'rebuilt'>> {
   const others = await readSearchParameters((await store.now()).packages, () => undefined)
   const fieldsOf = (all: readonly PackageParameter[]) => all.flatMap(({ mappings }) => mappings)
   const known = new Set(fieldsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
@@ -177,7 +155,7 @@ function onlyOne(named: PackageReference, packages: readonly PackageLabel[]): Pa
     throw new RangeError(`There are several versions of ${named.name}: say which, ${all.join(' or ')}`)
   }
   if (found !== undefined) return { name: found.name, version: found.version }
-  throw OWN.some(meant) ? new RangeError(`${shown(named)} is part of the server`) : notThere(named)
+  throw OWN_PACKAGES.some(meant) ? new RangeError(`${shown(named)} is part of the server`) : notThere(named)
 }
 
 const notThere = (named: PackageReference): RangeError => new RangeError(`${shown(named)} is not there`)
@@ -193,62 +171,10 @@ export async function listPackages({ store }: PackageAdministration): Promise<re
     const parameters = isOwn ? [] : all.filter((each) => isSamePackage(each.package, kept))
     return { name: kept.name, version: kept.version, counts, isOwn, parameters }
   }
-  return Promise.all([...OWN.map((each) => listed(each, true)), ...packages.map((each) => listed(each, false))])
+  return Promise.all([...OWN_PACKAGES.map((each) => listed(each, true)), ...packages.map((each) => listed(each, false))])
 }
 
-const OWN = BUILTIN_PACKAGES.map(packageOfFolder)
-
-const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN, ...(await store.now()).packages]
-
-/** Reads a package and prepares its files. Throws an Error if it cannot be added. */
-async function readSource(source: PackageSource): Promise<Read> {
-  const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
-  const [parameters, guides]: [Resource[], Resource[]] = [[], []]
-  const { archive, version } = await archiveOf(source)
-  const manifest = await readArchive(archive, (file) => {
-    const definition = file as Resource
-    const reason = unsupportedReasonOf(definition)
-    if (definition.resourceType === 'SearchParameter') parameters.push(definition)
-    if (definition.resourceType === 'ImplementationGuide') guides.push(definition)
-    if (reason === undefined) making.add(definition)
-    else making.leaveOut(definition, reason)
-  })
-  const label = labelOf(manifest)
-  if (!('file' in source) && !isSamePackage(label, { ...source, version }))
-    throw new Error(`The archive is of ${label.name} ${label.version}`)
-  const { content, leftOut } = making.build(label)
-  const files = addManifest(
-    label,
-    new Map([...packageFilesOf(content), ...searchParameterFilesOf(parameters), ...guideFilesOf(label.version, guides)]),
-  )
-  checkKept(label, content, files, parameters)
-  return { label, manifest, content, files, leftOut, parameters }
-}
-
-function checkKept({ name, version }: PackageLabel, content: Package, files: Read['files'], parameters: readonly Resource[]): void {
-  if (parameters.length > MAX_PACKAGE_PARAMETERS)
-    throw new Error(
-      `${name} ${version} has ${parameters.length} search parameters, and a package at most ${MAX_PACKAGE_PARAMETERS}: it is not added`,
-    )
-  const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
-  if (canonicalsOf(content).length + parameters.length === 0)
-    throw new Error(`${name} ${version} has nothing that a resource is checked against`)
-}
-
-async function archiveOf(source: PackageSource): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {
-  if ('file' in source) return { archive: createReadStream(source.file), version: '' }
-  const { packageRegistry, privateHosts } = readConfig()
-  const fetched = await fetchArchive(source.name, source.version, { registry: packageRegistry, mayReach: addressFilterOf(privateHosts) })
-  async function* archive() {
-    yield fetched.archive
-  }
-  return { archive: archive(), version: fetched.version }
-}
-
-function canonicalsOf({ profiles, valueSets, codeSystems }: Package): readonly string[] {
-  return [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.keys(file))
-}
+const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN_PACKAGES, ...(await store.now()).packages]
 
 const countsOf = ({ profiles, valueSets, codeSystems }: Package): DefinitionCounts => ({
   profiles: Object.values(profiles).flatMap((file) => Object.keys(file)).length,
@@ -264,14 +190,6 @@ async function countsIn(opened: PackageReader): Promise<DefinitionCounts> {
     valueSets: await count(await opened.parts('value-sets')),
     codeSystems: await count(await opened.parts('code-systems')),
   }
-}
-
-async function knownToR4(canonicals: readonly string[]): Promise<readonly string[]> {
-  const r4 = new PackagedDefinitions({ own: OWN.slice(0, 1) })
-  const known = await Promise.all(
-    canonicals.map(async (url) => (await r4.profile(url)) ?? (await r4.valueSet(url)) ?? (await r4.codeSystem(url))),
-  )
-  return canonicals.filter((_, i) => known[i] !== undefined)
 }
 
 function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly SkippedDefinition[] {

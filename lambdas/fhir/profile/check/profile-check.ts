@@ -25,6 +25,7 @@ import {
 } from '../check-context.ts'
 import type { DeferredRule, VerdictLookup } from '../deferred-rules.ts'
 import type { ProfileType } from '../definition.ts'
+import { extensionVersionsOf } from '../extension-versions.ts'
 import { type Item, itemOf, itemsOf } from '../items.ts'
 import type { Library } from '../library.ts'
 import { ProfileIssues } from '../profile-issues.ts'
@@ -195,6 +196,7 @@ export function* checkProfiles(
     library,
     faults,
     profile: NO_RULES,
+    extensions: extensionVersionsOf(profiles),
     owner: resource,
     root: resource,
     work,

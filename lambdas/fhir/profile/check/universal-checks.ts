@@ -16,6 +16,7 @@ import {
   reportMissingProfile,
 } from '../check-context.ts'
 import { joinFirst } from '../clipped-text.ts'
+import { extensionVersionsOf } from '../extension-versions.ts'
 import { type Item, itemOf } from '../items.ts'
 import type { ProfileTree } from '../profile-tree.ts'
 import { elementOf } from '../type-elements.ts'
@@ -35,8 +36,13 @@ export function* checkUniversalRules(resource: Element, check: CheckContext, aga
   yield* visitMembers(resource, { type, resource, location: check.faults.expression }, check, against)
 }
 
-/** Checks a nested resource against the profiles that it declares. */
-function* checkDeclaredProfiles(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
+/** Checks a nested resource against the profiles that it declares. Returns those that are loaded. */
+function* checkDeclaredProfiles(
+  resource: Element,
+  type: string,
+  check: CheckContext,
+  against: TreeCheck,
+): IncrementalCheck<readonly ProfileTree[]> {
   const { library, faults, verdicts } = check
   const at = faults.expression
   const profiles = declaredProfilesOf(resource, at)
@@ -45,11 +51,16 @@ function* checkDeclaredProfiles(resource: Element, type: string, check: CheckCon
     library.unusable?.(canonical) === undefined || library.isRetiredProfile?.(canonical) ? 'warning' : verdicts.severity
   const reportIssue = (issue: Issue): void => faults.reportAt(issue.expression ?? at, issue, issue.text)
   for (const issue of declarationIssuesOf(resource, profiles, verdicts.severity, at)) reportIssue(issue)
+  const trees: ProfileTree[] = []
   for (const each of profiles.filter(({ canonical }) => r4TypeOfCanonical(canonical) === undefined)) {
     const tree = library.tree(each.canonical)
-    if (tree !== undefined) yield* against(tree, itemOf(resource), type, check) ?? NO_CHECKS
-    else reportIssue(uncheckedProfileIssue(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
+    if (tree === undefined) reportIssue(uncheckedProfileIssue(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
+    else {
+      trees.push(tree)
+      yield* against(tree, itemOf(resource), type, check) ?? NO_CHECKS
+    }
   }
+  return trees
 }
 
 function* visitMembers(element: Element, location: WalkLocation, check: CheckContext, against: TreeCheck): IncrementalCheck {
@@ -101,8 +112,8 @@ function* inTurn(one: IncrementalCheck, other: IncrementalCheck): IncrementalChe
 }
 
 function* visitResource(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
-  yield* checkDeclaredProfiles(resource, type, check, against)
-  yield* checkUniversalRules(resource, check, against)
+  const profiles = yield* checkDeclaredProfiles(resource, type, check, against)
+  yield* checkUniversalRules(resource, { ...check, extensions: extensionVersionsOf(profiles) }, against)
 }
 
 /**
@@ -137,8 +148,9 @@ function checkExtension(extension: Element, isModifier: boolean, host: WalkLocat
   const { url } = extension
   if (typeof url !== 'string') return undefined
   if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
-  const tree = check.library.tree(url)
-  if (tree === undefined) return unknown(url, isModifier, check)
+  const canonical = check.extensions.get(url) ?? url
+  const tree = check.library.tree(canonical)
+  if (tree === undefined) return unknown(canonical, isModifier, check)
   const { isModifier: modifies = false, contexts = [], contextInvariants = [] } = tree.profile
   spendWork(check.work, contexts.length)
   const own = { ...check, profile: tree }

@@ -130,24 +130,39 @@ export function packageFilesOf({ profiles, valueSets, codeSystems }: Package, lo
   const index = Object.fromEntries(all.map(({ url, type }) => [url, type]))
   const retired = Object.fromEntries(all.filter(({ isRetired }) => isRetired).map(({ url, type }) => [url, type]))
   return new Map([
-    ['index.json', lines(index)],
-    ...(Object.keys(retired).length === 0 ? [] : [['retired.json', lines(retired)] as const]),
-    ...Object.entries(profiles).map(([type, file]) => [`${type}.json`, lines(file)] as const),
+    ['index.json', linesOf(index)],
+    ...(Object.keys(retired).length === 0 ? [] : [['retired.json', linesOf(retired)] as const]),
+    ...Object.entries(profiles).map(([type, file]) => [`${type}.json`, linesOf(file)] as const),
     ...listFiles('value-sets', valueSets, long),
     ...listFiles('code-systems', codeSystems, long),
   ])
+}
+
+/** File with the version of each definition of a package, by canonical URL. Packages that earlier servers added have no such file. */
+export const VERSIONS_FILE = 'versions'
+
+/**
+ * Returns the file with the versions of the definitions of a package. Leaves out definitions that are retired or have no version. `isOfR4`:
+ * whether R4 defines a canonical URL; these are left out too, because such references always mean the definition of R4.
+ */
+export function versionFileOf({ profiles, valueSets, codeSystems }: Package, isOfR4: (url: string) => boolean): readonly [string, string] {
+  const all = [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.values(file))
+  const versions = all.flatMap(({ url, version, isRetired }) =>
+    version === undefined || isRetired || isOfR4(url) ? [] : [[url, version] as const],
+  )
+  return [`${VERSIONS_FILE}.json`, linesOf(Object.fromEntries(versions))]
 }
 
 /** Approximate characters of one part of a list. Longer lists are split. */
 const LONG = 128 * 1024
 
 function listFiles(name: string, list: PackageFile<unknown>, long: number): readonly (readonly [string, string])[] {
-  const whole = lines(list)
+  const whole = linesOf(list)
   const count = Math.ceil(whole.length / long)
   if (count === 1) return [[`${name}.json`, whole]]
   const parts: Record<string, unknown>[] = Array.from({ length: count }, () => Object.create(null))
   for (const [canonical, definition] of Object.entries(list)) parts[shardOf(canonical, count)]![canonical] = definition
-  return parts.map((part, i) => [`${name}-${i}.json`, lines(part)])
+  return parts.map((part, i) => [`${name}-${i}.json`, linesOf(part)])
 }
 
 /**
@@ -161,7 +176,7 @@ export function shardOf(canonical: string, count: number): number {
 }
 
 /** Returns JSON with one member per line, so that diffs are readable. */
-function lines(data: PackageFile<unknown>): string {
+function linesOf(data: PackageFile<unknown>): string {
   const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
   return `{\n${members.join(',\n')}\n}\n`
 }

@@ -1,0 +1,110 @@
+/** Reads the archive of a package from a file or from the registry, and prepares the files that are stored. */
+import { createReadStream } from 'node:fs'
+import { type JsonObject, readArchive } from '../../adapters/filesystem/package-archive.ts'
+import { packageOfFolder } from '../../adapters/filesystem/packages.ts'
+import { fetchArchive } from '../../adapters/https/package-registry.ts'
+import { addressFilterOf } from '../../adapters/https/private-hosts.ts'
+import { isConstraintOfR4 } from '../../fhir/definitions/constraint-keys.ts'
+import {
+  type Package,
+  PackageBuilder,
+  packageFilesOf,
+  type SkippedDefinition,
+  versionFileOf,
+} from '../../fhir/profile/definitions/package-files.ts'
+import { unsupportedReasonOf } from '../../fhir/profile/definitions/supported-definitions.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { addManifest } from '../../packages/manifest.ts'
+import { dependenciesOf, labelOf } from '../../packages/package-labels.ts'
+import { MAX_PACKAGE_PARAMETERS, searchParameterFilesOf } from '../../packages/package-search-parameters.ts'
+import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
+import { guideFilesOf } from '../../packages/supported-profiles.ts'
+import { isSamePackage, type PackageLabel } from '../../ports/definitions/package-store.ts'
+import { comparePrecedence } from '../../ports/definitions/version-order.ts'
+import { BUILTIN_PACKAGES } from '../builtin-packages.ts'
+import { readConfig } from '../config.ts'
+
+/** Packages that come with the server. */
+export const OWN_PACKAGES = BUILTIN_PACKAGES.map(packageOfFolder)
+
+/** Source of a package: a file, or name and version in the package registry. */
+export type PackageSource = { readonly file: string } | PackageLabel
+
+/** Maximum bytes of the stored files of a package. Larger packages are rejected. */
+const MOST_KEPT = 64 * 1024 ** 2
+
+/** Package as its archive has it. `ofR4`: its canonical URLs that R4 also defines. */
+export type ReadPackage = {
+  readonly label: PackageLabel
+  readonly manifest: JsonObject
+  readonly content: Package
+  readonly files: ReadonlyMap<string, string>
+  readonly leftOut: readonly SkippedDefinition[]
+  readonly parameters: readonly Resource[]
+  readonly ofR4: readonly string[]
+}
+
+/** Reads a package and prepares its files. Throws an Error if it cannot be added. */
+export async function readSource(source: PackageSource): Promise<ReadPackage> {
+  const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
+  const [parameters, guides]: [Resource[], Resource[]] = [[], []]
+  const { archive, version } = await archiveOf(source)
+  const manifest = await readArchive(archive, (file) => {
+    const definition = file as Resource
+    const reason = unsupportedReasonOf(definition)
+    if (definition.resourceType === 'SearchParameter') parameters.push(definition)
+    if (definition.resourceType === 'ImplementationGuide') guides.push(definition)
+    if (reason === undefined) making.add(definition)
+    else making.leaveOut(definition, reason)
+  })
+  const label = labelOf(manifest)
+  if (!('file' in source) && !isSamePackage(label, { ...source, version }))
+    throw new Error(`The archive is of ${label.name} ${label.version}`)
+  const { content, leftOut } = making.build(label)
+  const ofR4 = new Set(await knownToR4(canonicalsOf(content)))
+  const files = addManifest(
+    label,
+    new Map([
+      ...packageFilesOf(content),
+      versionFileOf(content, (url) => ofR4.has(url)),
+      ...searchParameterFilesOf(parameters),
+      ...guideFilesOf(label.version, guides),
+    ]),
+    dependenciesOf(manifest),
+  )
+  checkKept(label, content, files, parameters)
+  return { label, manifest, content, files, leftOut, parameters, ofR4: [...ofR4] }
+}
+
+function checkKept({ name, version }: PackageLabel, content: Package, files: ReadPackage['files'], parameters: readonly Resource[]): void {
+  if (parameters.length > MAX_PACKAGE_PARAMETERS)
+    throw new Error(
+      `${name} ${version} has ${parameters.length} search parameters, and a package at most ${MAX_PACKAGE_PARAMETERS}: it is not added`,
+    )
+  const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
+  if (canonicalsOf(content).length + parameters.length === 0)
+    throw new Error(`${name} ${version} has nothing that a resource is checked against`)
+}
+
+async function archiveOf(source: PackageSource): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {
+  if ('file' in source) return { archive: createReadStream(source.file), version: '' }
+  const { packageRegistry, privateHosts } = readConfig()
+  const fetched = await fetchArchive(source.name, source.version, { registry: packageRegistry, mayReach: addressFilterOf(privateHosts) })
+  async function* archive() {
+    yield fetched.archive
+  }
+  return { archive: archive(), version: fetched.version }
+}
+
+function canonicalsOf({ profiles, valueSets, codeSystems }: Package): readonly string[] {
+  return [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.keys(file))
+}
+
+async function knownToR4(canonicals: readonly string[]): Promise<readonly string[]> {
+  const r4 = new PackagedDefinitions({ own: OWN_PACKAGES.slice(0, 1) })
+  const known = await Promise.all(
+    canonicals.map(async (url) => (await r4.profile(url)) ?? (await r4.valueSet(url)) ?? (await r4.codeSystem(url))),
+  )
+  return canonicals.filter((_, i) => known[i] !== undefined)
+}
