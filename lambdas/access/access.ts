@@ -18,6 +18,8 @@ export type AccessClause = {
   readonly query: string
   readonly within?: readonly string[]
   readonly id?: string
+  /** Ids of the only resources that it covers. Absent: all that match. */
+  readonly ids?: readonly string[]
 }
 
 /**
@@ -36,13 +38,21 @@ export type Access = {
 
 /**
  * Access of a partner. `exported`: what its scopes let an export for partners contain. `operations`: scopes that permit operations; see
- * operation-scopes.ts.
+ * operation-scopes.ts. `limits`: those of the data of the member in context; absent without a member.
  */
 export type PartnerAccess = {
   readonly partner: Partner
   readonly exported: readonly AccessClause[]
   readonly operations: readonly string[]
+  readonly limits?: MemberLimits
 }
+
+/**
+ * Limits of the data that a partner reads of one member, as of the token. They are those of an export that starts at the same time. `at`:
+ * time of the token, in milliseconds since 1970. `windowStart`: instant of the oldest resources. `excluded`: labels of data that the Consent
+ * does not permit, as `system|code`.
+ */
+export type MemberLimits = { readonly at: number; readonly windowStart?: number; readonly excluded: readonly string[] }
 
 /** Full access, including the administration that needs `system/admin`. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }

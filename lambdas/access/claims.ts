@@ -30,6 +30,11 @@ export type AccessClaims = {
   /** Kind and identifiers, as `system|value`, of the partner that the client is. */
   readonly partner?: PartnerKind
   readonly partner_identifiers?: readonly string[]
+  /**
+   * Limits of the data of the patient in context, for a partner. Without them its token opens no data of the patient. `at`: issue time.
+   * `since`: instant of the oldest resources. Both in milliseconds since 1970. `excluded`: labels, as `system|code`.
+   */
+  readonly member_limits?: { readonly at: number; readonly since?: number; readonly excluded?: readonly string[] }
   /** Id of the patient in context, without the resource type, as SMART defines it. */
   readonly patient?: string
   /** Id of the encounter in context, without the resource type. */
@@ -71,6 +76,7 @@ export const RESERVED_CLAIMS: readonly string[] = [
     'clientAddress',
     'partner',
     'partner_identifiers',
+    'member_limits',
   ],
   ...['patient', 'encounter', 'fhirUser', 'profile', '__proto__'],
 ]

@@ -5,25 +5,26 @@
  */
 import { type IdentifierText, identifierTextOf } from '../fhir/identifier-text.ts'
 import type { Partner } from '../ports/rows/clients.ts'
-import { type Access, type AccessClause, clausesFor } from './access.ts'
+import { CLINICAL_DATES } from '../search/clinical-dates.ts'
+import { type Access, type AccessClause, clausesFor, type MemberLimits } from './access.ts'
 import { PARTNER_MARK_SYSTEM, partnerMarkOf } from './partner-mark.ts'
 import { PARTNER_TYPES, REFERENCED_TYPES } from './partner-types.ts'
 import type { Letter } from './scopes.ts'
 
 const READ_LETTERS: readonly Letter[] = ['r', 's']
 
+/** Member in context. `name`: as `Patient/1`. */
+export type MemberContext = { readonly name: string; readonly limits: MemberLimits }
+
 /** `client`: id of the partner's client. `scopes`: those of its token. */
 type PartnerFacts = {
   readonly partner: Partner
   readonly client: string
   readonly scopes: readonly string[]
-  readonly member?: string
+  readonly member?: MemberContext
 }
 
-/**
- * Returns the access of a partner. `granted`: access that the scopes of its token would give to another client. `member`: the patient in
- * context, as `Patient/1`.
- */
+/** Returns the access of a partner. `granted`: access that the scopes of its token would give to another client. */
 export function partnerAccessOf(granted: Access, { partner, client, scopes, member }: PartnerFacts): Access {
   const letters = READ_LETTERS.filter((letter) =>
     clausesFor(granted, 'Group', letter).some(({ query, within }) => query === '' && within === undefined),
@@ -33,39 +34,68 @@ export function partnerAccessOf(granted: Access, { partner, client, scopes, memb
     clauses: [...(letters.length === 0 ? [] : [clause]), ...(member === undefined ? [] : memberClausesOf(granted, member))],
     isAdministrator: false,
     context: 'system',
-    partner: { partner, exported: granted.clauses, operations: scopes.filter((scope) => scope.startsWith('http')) },
+    partner: {
+      ...{ partner, exported: granted.clauses, operations: scopes.filter((scope) => scope.startsWith('http')) },
+      ...(member === undefined ? {} : { limits: member.limits }),
+    },
     view: partner.kind,
   }
 }
 
-/** Returns the clauses for the data of one member: those granted, for reading the types that partners receive. */
-const memberClausesOf = ({ clauses }: Access, member: string): readonly AccessClause[] =>
+/**
+ * Returns the clauses for the data of one member: those granted, for reading the types that partners receive. Searches find nothing of dated
+ * types until `withSearchable` lists what they may find.
+ */
+const memberClausesOf = ({ clauses }: Access, { name, limits }: MemberContext): readonly AccessClause[] =>
   clauses.flatMap(({ type, letters, query, within }) => {
     // guard: member-is-of-the-granted-patients
-    if (within?.includes(member) === false) return []
+    if (within?.includes(name) === false) return []
     const types = [...PARTNER_TYPES, ...REFERENCED_TYPES].filter((each) => type === '*' || type === each)
-    const reading = letters.filter((letter) => READ_LETTERS.includes(letter))
-    return types.map((each) => ({ type: each, letters: reading, query: aboutMember(each, query, member), within: [member] }))
+    const reading = READ_LETTERS.filter((letter) => letters.includes(letter))
+    return types.flatMap((each): readonly AccessClause[] => {
+      const criteria = [query, ...aboutMember(each, name), ...withoutLabels(limits)].filter((text) => text !== '')
+      const clause = { type: each, letters: reading, query: criteria.join('&'), within: [name] }
+      if (!isDated(each) || !reading.includes('s')) return [clause]
+      return [
+        { ...clause, letters: reading.filter((letter) => letter !== 's') },
+        { ...clause, letters: ['s'], ids: [] },
+      ]
+    })
   })
+
+/** Types of a member's data with a time window, which no index decides. */
+export const DATED_PARTNER_TYPES: readonly string[] = PARTNER_TYPES.filter((type) => CLINICAL_DATES[type] !== undefined)
+
+const isDated = (type: string): boolean => DATED_PARTNER_TYPES.includes(type)
+
+/** Returns the access of a partner with the resources of dated types that its searches may find. `ids`: by type. */
+export const withSearchable = (access: Access, ids: ReadonlyMap<string, readonly string[]>): Access => ({
+  ...access,
+  clauses: access.clauses.map((clause) => (clause.ids === undefined ? clause : { ...clause, ids: ids.get(clause.type) ?? [] })),
+})
+
+/** Returns the criteria that exclude sensitive labels. */
+const withoutLabels = ({ excluded }: MemberLimits): readonly string[] =>
+  excluded.length === 0 ? [] : [`_security:not=${excluded.map(encodeURIComponent).join(',')}`]
 
 /** Types whose resources belong to the member by their id, or by their targets. */
 const WITHOUT_SUBJECT: ReadonlySet<string> = new Set(['Patient', 'Provenance', ...REFERENCED_TYPES])
 
 /**
- * Adds that the resource is about the member. Data about another patient may be in the compartment of the member too, such as a claim of a
- * child that is paid to a parent.
+ * Returns the criterion that the resource is about the member. Data about another patient may be in the compartment of the member too, such as
+ * a claim of a child that is paid to a parent.
  */
-function aboutMember(type: string, query: string, member: string): string {
+function aboutMember(type: string, member: string): readonly string[] {
   // guard: member-token-shows-no-data-about-others
-  if (WITHOUT_SUBJECT.has(type)) return query
-  return `${query}${query === '' ? '' : '&'}patient=${member}`
+  if (WITHOUT_SUBJECT.has(type)) return []
+  return [`patient=${member}`]
 }
 
 /**
  * Returns the criteria of a partner's own Groups: those whose members it matched, and those that the payer wrote for it. Groups of members
  * without consent are not among them, and neither are lists of who treats whom.
  */
-const ownGroupsOf = ({ identifiers }: Partner, client: string): string =>
+export const ownGroupsOf = ({ identifiers }: Partner, client: string): string =>
   [
     `identifier=${[{ system: PARTNER_MARK_SYSTEM, value: partnerMarkOf(client) }, ...identifiers].map(tokenOf).join(',')}`,
     `code:not=${encodeURIComponent(`${MATCH_RESULTS}|consentconstraint`)}`,

@@ -95,7 +95,13 @@ export const NON_PATIENT_TYPES: ReadonlySet<string> = new Set([
   ...['OperationDefinition', 'SearchParameter', 'StructureDefinition', 'StructureMap'],
 ])
 
-function contextOf({ within, id }: AccessClause, type: string): Predicate {
+function contextOf({ ids, ...clause }: AccessClause, type: string): Predicate {
+  const context = patientContextOf(clause, type)
+  // guard: clause-of-listed-resources
+  return ids === undefined ? context : ids.length === 0 ? ALWAYS_FALSE : bothOf(context, { kind: 'key', field: '_id:code', oneOf: ids })
+}
+
+function patientContextOf({ within, id }: AccessClause, type: string): Predicate {
   // guard: clause-of-one-resource
   if (id !== undefined) return { kind: 'key', field: '_id:code', oneOf: [id] }
   if (within === undefined || NON_PATIENT_TYPES.has(type)) return ALWAYS_TRUE

@@ -37,7 +37,7 @@ export function readAccessOf(
 const PERSON_TYPES: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
 
 function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
-  const { scopes, patient, fhirUser, subject, client, actsFor, partner, seenAs, patientScopesWithoutContext = 'all' } = token
+  const { scopes, patient, fhirUser, subject, client, actsFor, partner, memberLimits, seenAs, patientScopesWithoutContext = 'all' } = token
   const isClientToken = subject === client
   const access = accessOf({
     scopes,
@@ -49,6 +49,7 @@ function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
   })
   // guard: partner-opens-own-groups
   if (partner === undefined) return access
-  const member = patient === undefined ? {} : { member: `Patient/${patient}` }
+  const limits = patient === undefined ? undefined : memberLimits
+  const member = limits === undefined ? {} : { member: { name: `Patient/${patient}`, limits } }
   return partnerAccessOf(access, { partner, client: seenAs ?? client, scopes, ...member })
 }

@@ -1,8 +1,9 @@
 /** Contract of the endpoints of the authorization server: request, response and ports. Endpoints know no HTTP library and no store. */
+import type { MemberLimits } from '../access/access.ts'
 import type { PersonReader } from '../access/user-patients.ts'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Clock } from '../ports/execution/clock.ts'
-import type { Clients } from '../ports/rows/clients.ts'
+import type { Client, Clients, PartnerKind } from '../ports/rows/clients.ts'
 import type { Grants } from '../ports/rows/grants.ts'
 import type { Revocations } from '../ports/rows/revocations.ts'
 import type { User, Users } from '../ports/rows/users.ts'
@@ -102,12 +103,30 @@ export type AuthPorts = {
   readonly patientsOf: PersonReader
   /** Whether the token may read this stored Patient in its tenant. `id`: without the resource type. */
   readonly mayReadPatient: (token: VerifiedToken, id: string) => Promise<boolean>
+  readonly partnerMembers: PartnerMembers
   /** Whether a resource of the type alone can decide the condition of a scope, by the search parameters of at least one of the tenants. */
   readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }
 
 /** Ports of endpoints that verify tokens but sign none: they have no access to private keys. */
 export type VerifyingPorts = Pick<AuthPorts, 'clock'> & { readonly keys: PublishedKeys }
+
+/**
+ * Member for a partner's token. `patient`: id without the resource type. `until`: instant at which the permission ends, in
+ * milliseconds since 1970. `limits`: those of the data.
+ */
+export type PermittedMember = { readonly patient: string; readonly until: number; readonly limits: MemberLimits }
+
+/** Members in context of the tokens of partners. */
+export type PartnerMembers = {
+  /**
+   * Returns the member that `name` names, or undefined if the partner did not match it, or may not receive its data now. `name`: `Patient/1`, or
+   * an identifier as `system|value`.
+   */
+  readonly find: (client: Client, tenant: string, name: string) => Promise<PermittedMember | undefined>
+  /** Returns the limits of the data of a member without a judgement of the Consent. They exclude all sensitive labels for a payer. */
+  readonly limitsOf: (kind: PartnerKind) => Promise<MemberLimits>
+}
 
 /**
  * Finds patients in the given tenants (`*`: any, of which some are searched). `find` and `get` return only patients that the user may see.

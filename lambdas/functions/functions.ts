@@ -164,7 +164,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   discovery: { kind: 'light', ports: ['published-keys', 'audit'], onlyWithTokens: true },
   token: {
     kind: 'light',
-    ports: ['clients', 'users', 'grants', 'revoking', 'signing', 'persons', 'progress', 'audit'],
+    ports: ['clients', 'users', 'grants', 'revoking', 'signing', 'resources', 'index', 'conditional-searches', 'progress', 'audit'],
     onlyWithTokens: true,
   },
   introspect: { kind: 'light', ports: ['clients', 'grants', 'verification', 'audit'], onlyWithTokens: true },

@@ -62,7 +62,25 @@ type Versions = readonly (ResourceVersion | undefined)[]
 async function shown(eye: Eye, versions: Versions): Promise<Versions> {
   const judged = versions.map((version) => version !== undefined && maySeeWithLetters(eye.judge, eye.letters, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
-  return underView(eye, may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined)))
+  const visible = may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
+  return underView(eye, await withinLimits(eye, visible))
+}
+
+/** Returns the versions that a partner may receive of the member in context. Its own Groups are no data of the member. */
+async function withinLimits({ judge: { access, reading } }: Eye, versions: Versions): Promise<Versions> {
+  const { view, partner: { limits } = {} } = access
+  if (view === undefined || limits === undefined) return versions
+  const { isAllowed } = await import('../partners/partner-rules.ts')
+  const { at: now, excluded, ...window } = limits
+  const rules = {
+    ...{ ...window, view, now, excluded: new Set(excluded) },
+    ...(reading.timeZone === undefined ? {} : { timeZone: reading.timeZone }),
+  }
+  return versions.map((version) => {
+    if (version === undefined || version.deleted || version.type === 'Group') return version
+    // guard: member-token-shows-allowed-data
+    return isAllowed(rules, version, () => false) === true ? version : undefined
+  })
 }
 
 /** Returns the versions under the view of the caller. */

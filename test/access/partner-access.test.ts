@@ -1,5 +1,6 @@
 /** Access of partners: a token of one opens its own Groups only, whatever its scopes name. */
 import { describe, expect, it } from '@jest/globals'
+import { DATED_PARTNER_TYPES, withSearchable } from '../../lambdas/access/partner-access.ts'
 import { PARTNER_TYPES, REFERENCED_TYPES } from '../../lambdas/access/partner-types.ts'
 import { accessOfToken } from '../../lambdas/access/token-access.ts'
 import { parseOwnToken } from '../../lambdas/access/verification/token-claims.ts'
@@ -43,17 +44,44 @@ describe('the access of a partner', () => {
 
 describe('the access of a partner with a member in context', () => {
   const clausesOf = (scopes: readonly string[], more: Partial<VerifiedToken> = {}) =>
-    accessWith(scopes, { patient: 'ann', ...more })
+    accessWith(scopes, { patient: 'ann', memberLimits: { at: 0, excluded: [] }, ...more })
       .clauses.filter(({ type }) => type !== 'Group')
-      .map(({ type, letters, query, within }) => [type, letters.join(''), query, within])
+      .map(({ type, letters, query, within, ids }) => [type, letters.join(''), query, within, ...(ids === undefined ? [] : [ids])])
 
   it('reads the types that partners receive, of this member', () => {
     const clauses = clausesOf(['system/*.cruds'])
-    expect(clauses.map(([type]) => type)).toEqual([...PARTNER_TYPES, ...REFERENCED_TYPES])
+    expect([...new Set(clauses.map(([type]) => type))]).toEqual([...PARTNER_TYPES, ...REFERENCED_TYPES])
     const about = (type: string): string => (['Patient', 'Provenance', ...REFERENCED_TYPES].includes(type) ? '' : 'patient=Patient/ann')
-    expect(clauses).toEqual(clauses.map(([type]) => [type, 'rs', about(String(type)), ['Patient/ann']]))
+    const expectedOf = (type: string) => {
+      const rest = [about(type), ['Patient/ann']]
+      const isDated = DATED_PARTNER_TYPES.includes(type)
+      return isDated
+        ? [
+            [type, 'r', ...rest],
+            [type, 's', ...rest, []],
+          ]
+        : [[type, 'rs', ...rest]]
+    }
+    expect(clauses).toEqual([...PARTNER_TYPES, ...REFERENCED_TYPES].flatMap(expectedOf))
     expect(accessWith(['system/*.rs'], { patient: 'ann' }).view).toBe('payer')
   })
+
+  it('finds the listed resources of dated types only', () => {
+    const limits = { at: 0, excluded: [] }
+    const access = accessWith(['system/*.rs'], { patient: 'ann', memberLimits: limits })
+    const listed = withSearchable(access, new Map([['Observation', ['1', '2']]])).clauses.flatMap(({ type, ids }) =>
+      ids?.length ? [[type, ids]] : [],
+    )
+    expect([access.partner?.limits, listed]).toEqual([limits, [['Observation', ['1', '2']]]])
+  })
+
+  it('has no data of the member without its limits', () =>
+    expect(accessWith(['system/*.rs'], { patient: 'ann' }).clauses.map(({ type }) => type)).toEqual(['Group']))
+
+  it('has no data with excluded labels', () =>
+    expect(clausesOf(['system/Coverage.r'], { memberLimits: { at: 0, excluded: ['urn:x|a', 'urn:x|b'] } })).toEqual([
+      ['Coverage', 'r', 'patient=Patient/ann&_security:not=urn%3Ax%7Ca,urn%3Ax%7Cb', ['Patient/ann']],
+    ]))
 
   it.each([
     ['a type', ['system/Patient.r'], [['Patient', 'r', '', ['Patient/ann']]]],
@@ -67,7 +95,9 @@ describe('the access of a partner with a member in context', () => {
       'partner|payer,',
     )
     const scopes = ['user/*.rs']
-    expect(clausesOf(scopes, { ...person, fhirUser: 'Practitioner/1' })).toHaveLength(PARTNER_TYPES.length + REFERENCED_TYPES.length)
+    expect(clausesOf(scopes, { ...person, fhirUser: 'Practitioner/1' })).toHaveLength(
+      PARTNER_TYPES.length + DATED_PARTNER_TYPES.length + REFERENCED_TYPES.length,
+    )
     expect(clausesOf(scopes, { ...person, fhirUser: 'Patient/bert' })).toEqual([])
     expect(accessWith(scopes, person).clauses).toEqual([])
   })
@@ -79,6 +109,16 @@ describe('the claims of a partner', () => {
 
   it('give its kind and identifiers', () =>
     expect(claims({ partner: 'payer', partner_identifiers: [`${NPI.system}|${NPI.value}`] }).facts.partner).toEqual(PAYER))
+
+  it('give the limits of the data of the member', () =>
+    expect(claims({ member_limits: { at: 2, since: 1, excluded: ['a|b'] } }).facts.memberLimits).toEqual({
+      ...{ at: 2, windowStart: 1, excluded: ['a|b'] },
+    }))
+
+  it.each([true, {}, { at: '1' }, { at: 1, since: '1' }, { at: 1, excluded: 'a' }, { at: 1, excluded: [1] }])(
+    'reject malformed limits: %j',
+    (limits) => expect(() => claims({ member_limits: limits })).toThrow('claim member_limits'),
+  )
 
   it.each([
     [{ partner: 'bank', partner_identifiers: ['a|b'] }],

@@ -99,6 +99,7 @@ export async function createAuthorization({
           .map(({ of, tenant = 'default' }) => ({ type, tenant, patient: of })),
       isTenant: async (tenant) => tenant === 'default' || patients.some((each) => each.tenant === tenant),
     },
+    partnerMembers: { find: async () => undefined, limitsOf: async () => ({ at: wall() + passed, excluded: ['urn:x|sensitive'] }) },
     mayReadPatient: patientVisibility({
       reading: () => ({ baseUrl }),
       resources: {

@@ -160,6 +160,7 @@ describe('the code of a function', () => {
         'jwt-verifier.js',
         'page-templates.js',
         'partner-access.js',
+        'partner-rules.js',
         'person-patients.js',
         'public-read.js',
         's3-blob-store.js',

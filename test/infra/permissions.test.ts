@@ -193,7 +193,7 @@ describe('permissions', () => {
         expect(may).toContain('token')
         expect(may.filter((name) => others.includes(name))).toEqual([])
       }
-      for (const name of ['token', 'export-status', 'export-cancel'] as const)
+      for (const name of ['export-status', 'export-cancel'] as const)
         expect([
           name,
           isFunctionAllowed(tokens.service, name, {

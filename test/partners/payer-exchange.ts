@@ -190,20 +190,26 @@ export async function partnerOf(server: SettingsServer, kind: 'payer' | 'provide
 export const partnerTokenOf = async (server: SettingsServer, scope: string, kind?: 'payer' | 'provider', id?: string): Promise<Tree> =>
   (await partnerTokens(server, kind, id))(scope)
 
+/** Member that a token request names: in `sub` of the assertion, or in the parameter `patient`. */
+export type NamedMember = { readonly sub?: string; readonly patient?: string }
+
 /** Registers a partner. Returns a function that requests a token with a scope, and returns the body of the response. */
 export async function partnerTokens(
   { register, token }: SettingsServer,
   kind: 'payer' | 'provider' = 'payer',
   id: string = kind,
-): Promise<(scope: string) => Promise<Tree>> {
+  tenants: readonly string[] = ['default'],
+): Promise<(scope: string, member?: NamedMember) => Promise<Tree>> {
   const pair = await createKeyPair('ES384', 'k')
   await register(id, {
     authentication: { kind: 'keys', keys: [pair.jwk] },
     scopes: ['system/*.rs'],
     partner: { kind, identifiers: [OTHER] },
+    tenants,
   })
-  return async (scope) => {
-    const signed = signAssertion(pair, id, Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
-    return (await token({ ...assertionFormOf(signed), scope })).body
+  return async (scope, { sub, patient } = {}) => {
+    const claims = { aud: 'http://127.0.0.1/fhir/auth/token', ...(sub === undefined ? {} : { sub }) }
+    const signed = signAssertion(pair, id, Date.now(), { claims })
+    return (await token({ ...assertionFormOf(signed), scope, ...(patient === undefined ? {} : { patient }) })).body
   }
 }

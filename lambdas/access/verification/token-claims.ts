@@ -1,8 +1,9 @@
 /** Parses the claims of a verified token: client, user, tenants, scopes, issue time and expiry. */
 import { parseIdentifierText } from '../../fhir/identifier-text.ts'
-import { isId } from '../../fhir/resource.ts'
+import { isElement, isId } from '../../fhir/resource.ts'
 import type { Partner } from '../../ports/rows/clients.ts'
 import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
+import type { MemberLimits } from '../access.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
 import { findTypeOverLimit, MAX_CONDITIONS_PER_TYPE, narrowScopes, splitScopes } from '../scopes.ts'
 import type { AssertionRule, ClaimNames, ExternalIssuer } from './external-issuers.ts'
@@ -63,6 +64,7 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
       ...optional('seenAs', textOf(claims, 'seen_as')),
       ...(claims.acts_for === undefined ? {} : { actsFor: idsIn(claims, 'acts_for') }),
       ...(claims.partner === undefined ? {} : { partner: partnerOf(claims) }),
+      ...(claims.member_limits === undefined ? {} : { memberLimits: memberLimitsOf(claims.member_limits) }),
     },
   }
 }
@@ -179,6 +181,14 @@ function partnerOf({ partner, partner_identifiers: texts }: Claims): Partner {
   const identifiers = texts.map((text) => (typeof text === 'string' ? parseIdentifierText(text) : undefined))
   if (!identifiers.every((each) => each !== undefined)) throw invalidClaim('partner_identifiers')
   return { kind: partner, identifiers }
+}
+
+/** Returns the limits. Throws FhirError 401 for malformed ones: ignoring them would open more data. */
+function memberLimitsOf(limits: unknown): MemberLimits {
+  const { at, since, excluded = [] } = isElement(limits) ? limits : {}
+  const isComplete = isNumber(at) && (since === undefined || isNumber(since))
+  if (!isComplete || !Array.isArray(excluded) || !excluded.every((label) => typeof label === 'string')) throw invalidClaim('member_limits')
+  return { at, excluded, ...(since === undefined ? {} : { windowStart: since }) }
 }
 
 function required(claims: Claims, name: string): string {

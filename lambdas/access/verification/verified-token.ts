@@ -2,6 +2,7 @@
 
 import type { Partner } from '../../ports/rows/clients.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
+import type { MemberLimits } from '../access.ts'
 import type { ClientAuth } from '../claims.ts'
 
 export type VerifiedToken = {
@@ -32,6 +33,8 @@ export type VerifiedToken = {
   readonly actsForItself?: boolean
   /** Organization for which the client is a partner. Only tokens of this server have it. */
   readonly partner?: Partner
+  /** Limits of the data of `patient` for a partner. Absent: its token opens no data of the patient. */
+  readonly memberLimits?: MemberLimits
   /** Set for a caller without credentials whom the setting publicRead lets read. */
   readonly isPublic?: true
   /** Expiry in milliseconds since 1970. */

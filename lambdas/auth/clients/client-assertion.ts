@@ -32,24 +32,35 @@ const LONGEST_JTI = 256
 
 /**
  * Returns the client id of an unverified assertion, to find the keys for its verification. Throws OAuthError 401 if it is not a JWT, or if
- * `iss` and `sub` are not one client id.
+ * `iss` and `sub` are not one client id. `sub` may also name a member, which only `checkAssertion` decides.
  */
 export function clientIdOf(assertion: string): string {
   const { iss, sub } = partOf(assertion, 1)
-  if (typeof iss !== 'string' || iss !== sub) throw wrong('iss and sub are the id of the client')
+  if (typeof iss !== 'string' || (iss !== sub && !isMemberName(sub))) throw wrong('iss and sub are the id of the client')
   return iss
 }
 
+/** Whether the subject names a member: a Patient, or an identifier as `system|value`. No client id has these characters. */
+const isMemberName = (sub: unknown): sub is string => typeof sub === 'string' && /^Patient\/|\|/.test(sub)
+
 /**
- * Verifies an assertion. Throws OAuthError 401 unless a registered key of the client signed it for this server, and it was never used
+ * Verifies an assertion. Returns the member that the `sub` of a partner names, or undefined if `sub` is the client. Throws OAuthError 401 unless a registered key of the client signed it for this server, and it was never used
  * before. It must be valid now, and expire within five minutes. Throws OAuthError 503 if the keys of the client cannot be fetched.
  */
-export async function checkAssertion(ports: AssertionPorts, client: Client, assertion: string, { baseUrl }: AuthRequest): Promise<void> {
+export async function checkAssertion(
+  ports: AssertionPorts,
+  client: Client,
+  assertion: string,
+  { baseUrl }: AuthRequest,
+): Promise<string | undefined> {
   const header = partOf(assertion, 0)
   if (header.typ !== undefined && header.typ !== 'JWT') throw wrong('typ is JWT')
   const key = await keyOf(ports, client, header)
   const now = ports.clock.now()
-  const claims = await verified(assertion, key, { client, now, audience: [`${baseUrl}/auth/token`, baseUrl] })
+  const { sub } = partOf(assertion, 1)
+  const member = client.partner !== undefined && isMemberName(sub) ? sub : undefined
+  const audience = [`${baseUrl}/auth/token`, baseUrl]
+  const claims = await verified(assertion, key, { client, subject: member ?? client.id, now, audience })
   const { exp = 0, iat = 0, jti } = claims
   if (iat > now / 1000 + TOLERANCE) throw wrong(aheadOf('iat', iat, now, 'none'))
   if (exp > now / 1000 + LONGEST_LIFE + TOLERANCE) throw wrong(aheadOf('exp', exp, now, `at most ${LONGEST_LIFE}`))
@@ -58,6 +69,7 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
   const used = { owner: client.id, value: {}, expires: (exp + 2 * TOLERANCE) * 1000 }
   // guard: assertion-single-use
   if (!(await ports.grants.add('assertion', fingerprintOf(`${client.id} ${jti}`), used))) throw wrong('It was used before')
+  return member
 }
 
 const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion does not count: ${why}`, 401)
@@ -79,9 +91,9 @@ function partOf(assertion: string, at: 0 | 1): Element {
   throw wrong('It is no JWT')
 }
 
-type Expected = { readonly client: Client; readonly now: number; readonly audience: string[] }
+type Expected = { readonly client: Client; readonly subject: string; readonly now: number; readonly audience: string[] }
 
-async function verified(assertion: string, key: Element, { client, now, audience }: Expected): Promise<JWTPayload> {
+async function verified(assertion: string, key: Element, { client, subject, now, audience }: Expected): Promise<JWTPayload> {
   const { alg } = key
   try {
     const imported = await importJWK(key, String(alg))
@@ -89,7 +101,7 @@ async function verified(assertion: string, key: Element, { client, now, audience
     const { payload } = await jwtVerify(assertion, imported, {
       algorithms: [String(alg)],
       issuer: client.id,
-      subject: client.id,
+      subject,
       audience,
       clockTolerance: TOLERANCE,
       currentDate: new Date(now),

@@ -15,7 +15,13 @@ import { type AssertionPorts, checkAssertion, clientIdOf } from './client-assert
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-export type AuthenticatedClient = { readonly client: Client; readonly by: ClientAuth; readonly parameters: RequestParameters }
+/** `member`: member that the assertion of a partner names as its subject, as `Patient/1` or `system|value`. */
+export type AuthenticatedClient = {
+  readonly client: Client
+  readonly by: ClientAuth
+  readonly parameters: RequestParameters
+  readonly member?: string
+}
 
 /** Unverified credentials of a request. */
 type Credentials =
@@ -35,11 +41,13 @@ export async function authenticateClient(ports: AssertionPorts, request: AuthReq
   if (client === undefined) throw new OAuthError('invalid_client', 'There is no such client')
   request.note({ client: client.id })
   if (credentials.kind === 'none') return { client, by: authenticatedByName(client), parameters }
-  await throttleFailedAttempts(ports, { of: 'client', name: `${client.id} ${networkOf(request.address)}` }, async () => {
-    if (credentials.kind === 'assertion') await checkAssertion(ports, client, credentials.assertion, request)
-    else if (!isSecretOf(client, credentials.secret)) throw wrongSecret(request.baseUrl)
+  const attempt = { of: 'client', name: `${client.id} ${networkOf(request.address)}` } as const
+  const member = await throttleFailedAttempts(ports, attempt, async () => {
+    if (credentials.kind === 'assertion') return checkAssertion(ports, client, credentials.assertion, request)
+    if (!isSecretOf(client, credentials.secret)) throw wrongSecret(request.baseUrl)
+    return undefined
   })
-  return { client, by: credentials.kind, parameters }
+  return { client, by: credentials.kind, parameters, ...(member === undefined ? {} : { member }) }
 }
 
 /**

@@ -22,6 +22,8 @@ export const token =
     const type = requireParameter(authenticated.parameters, 'grant_type')
     if (!Object.hasOwn(ALL_GRANTS, type))
       throw new OAuthError('unsupported_grant_type', `grant_type ${toDescriptionText(type)} is not possible here`)
+    if (authenticated.member !== undefined && type !== 'client_credentials')
+      throw new OAuthError('invalid_request', 'sub of the assertion names a member, which only grant_type client_credentials accepts')
     const answer = await ALL_GRANTS[type as keyof typeof ALL_GRANTS](ports, authenticated, request)
     request.note({ outcome: type })
     return answer

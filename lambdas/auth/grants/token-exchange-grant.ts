@@ -15,7 +15,7 @@ import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { type RequestParameters, requireParameter, toDescriptionText } from '../request-parameters.ts'
 import { filterServedTenants, intersectTenants, isSingleTenant, tenantsOfUser } from '../tenant-intersection.ts'
-import { createAccessToken, partnerClaimsOf, type TokenGrant, tokenResponse } from '../tokens/access-token.ts'
+import { createAccessToken, memberClaimsOf, partnerClaimsOf, type TokenGrant, tokenResponse } from '../tokens/access-token.ts'
 import { isTokenRevoked, readCanonicalToken, tenantsOfToken } from '../tokens/received-token.ts'
 import { checkScopeConditions, contextOf, grantUserScopes, grantViewScopes, parseRequestedScopes } from './granted-scopes.ts'
 import type { UserGrantPorts } from './user-grant.ts'
@@ -23,7 +23,7 @@ import type { UserGrantPorts } from './user-grant.ts'
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 
-export type TokenExchangePorts = UserGrantPorts & Pick<AuthPorts, 'isDecidable' | 'mayReadPatient'>
+export type TokenExchangePorts = UserGrantPorts & Pick<AuthPorts, 'isDecidable' | 'mayReadPatient' | 'partnerMembers'>
 
 /** Maximum lifetime of an exchanged token, in seconds. It never outlives the token of the person. */
 const LIFE = 300
@@ -68,7 +68,7 @@ export async function exchangeToken(
     ...{ client, by: 'none', baseUrl: request.baseUrl, subject: claims.sub, sid: claims.sid, scopes, tenants, acr: claims.acr },
     about: {
       ...aboutPerson(claims),
-      ...(patient === undefined ? {} : { patient }),
+      ...(patient === undefined ? {} : await contextClaimsOf(ports, view, patient)),
       ...partnerClaimsOf(view),
       ...{ seen_as: view.seenAs, subject_jti: claims.jti },
     },
@@ -79,6 +79,9 @@ export async function exchangeToken(
   const more = { issued_token_type: ACCESS_TOKEN_TYPE, seen_as: view.seenAs, ...(patient === undefined ? {} : { patient }) }
   return tokenResponse({ made, access, more })
 }
+
+const contextClaimsOf = async ({ partnerMembers }: TokenExchangePorts, { partner }: View, patient: string) =>
+  partner === undefined ? { patient } : memberClaimsOf({ patient, limits: await partnerMembers.limitsOf(partner.kind) })
 
 function checkTypes(parameters: RequestParameters): void {
   if (requireParameter(parameters, 'subject_token_type') !== ACCESS_TOKEN_TYPE)

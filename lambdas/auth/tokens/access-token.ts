@@ -2,7 +2,7 @@
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../../access/claims.ts'
 import { identifierTextOf } from '../../fhir/identifier-text.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import type { AuthChoices, AuthPorts, AuthResponse } from '../endpoint.ts'
+import type { AuthChoices, AuthPorts, AuthResponse, PermittedMember } from '../endpoint.ts'
 import { jsonResponse } from '../oauth-error.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from './lifetimes.ts'
 import { signToken } from './signed-token.ts'
@@ -29,14 +29,16 @@ export type TokenGrant = {
   readonly about: Readonly<Record<string, unknown>>
   /** Lifetime in seconds. Absent: the default of the client authentication. */
   readonly life?: number
+  /** Instant at which the token expires at the latest, in milliseconds since 1970. */
+  readonly until?: number
 }
 
 export type IssuedToken = { readonly token: string; readonly life: number }
 
 export async function createAccessToken(ports: TokenPorts, access: TokenGrant): Promise<IssuedToken> {
   const { client, by, baseUrl, subject, sid, scopes, acr, about } = access
-  const { life = LIFE[by] } = access
   const iat = Math.floor(ports.clock.now() / 1000)
+  const life = Math.min(access.life ?? LIFE[by], Math.floor((access.until ?? Number.POSITIVE_INFINITY) / 1000) - iat)
   const claims: AccessClaims = {
     iss: baseUrl,
     aud: baseUrl,
@@ -65,6 +67,17 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
 // guard: partner-token-names-its-partner
 export const partnerClaimsOf = ({ partner }: Pick<Client, 'partner'>): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
   partner === undefined ? {} : { partner: partner.kind, partner_identifiers: partner.identifiers.map(identifierTextOf) }
+
+/** Returns the claims of a partner about the member in context. */
+export const memberClaimsOf = ({ patient, limits: { at, windowStart, excluded } }: Pick<PermittedMember, 'patient' | 'limits'>) =>
+  ({
+    patient,
+    member_limits: {
+      at,
+      ...(windowStart === undefined ? {} : { since: windowStart }),
+      ...(excluded.length === 0 ? {} : { excluded }),
+    },
+  }) satisfies Pick<AccessClaims, 'patient' | 'member_limits'>
 
 /**
  * Returns the tenant claim: a string for one tenant or `*`, an array for several, and no claim without tenancy. With `*` or several, each

@@ -4,9 +4,9 @@ import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { decidabilityCheck } from '../../runtime/authorization/condition-support.ts'
 import { clientAuthenticationPorts, patientsOf, revocations, users } from '../../runtime/aws/authorization.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
-import { mayReadPatient } from '../../runtime/aws/patient-visibility.ts'
 import { clock, searchContexts } from '../../runtime/aws/ports.ts'
 import { signingKeys } from '../../runtime/aws/signing-keys.ts'
+import { mayReadPatient, partnerMembers } from '../../runtime/aws/token-patients.ts'
 
 export const handler = httpHandler<'token'>({
   endpoints: {
@@ -17,6 +17,7 @@ export const handler = httpHandler<'token'>({
       keys: signingKeys(),
       patientsOf,
       mayReadPatient,
+      partnerMembers,
       isDecidable: decidabilityCheck((tenant) => searchContexts().of(tenant, clock().now())),
     }),
   },

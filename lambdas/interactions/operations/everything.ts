@@ -9,6 +9,7 @@ import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, nameOf } from '../resources/request-key.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
 import { readCurrentVersion } from '../resources/version-response.ts'
+import { withMemberData } from '../searching/member-data.ts'
 import { MAX_PAGE_BYTES } from '../searching/page-limits.ts'
 import { type EverythingPosition, type EverythingRequest, everythingLinksOf, parseEverythingRequest } from './everything-request.ts'
 import { LinkedResources, ReadBudget, readLinkedVersions } from './linked-resources.ts'
@@ -16,8 +17,9 @@ import { type PatientRecord, type RecordPorts, readRecordVersions, recordOf, VER
 
 export const everything =
   (ports: RecordPorts): Interaction =>
-  async (request) => {
-    checkLevel(request)
+  async (received) => {
+    checkLevel(received)
+    const request = await withMemberData(ports, received)
     const asked = parseEverythingRequest(ports, request)
     const patient = await readCurrentVersion(ports.resources(request, 'r', 's'), keyOf(request))
     const record = recordOf(ports, request, asked, patient)

@@ -13,6 +13,7 @@ import type { Searches } from '../../ports/search/search-index.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
 import { readCurrentVersion } from '../resources/version-response.ts'
+import { withMemberData } from '../searching/member-data.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 import { mapInSlices } from '../time-slices.ts'
 
@@ -21,7 +22,7 @@ type MetaPorts = Pick<Ports, 'resources'> & { readonly index: Pick<Searches, 'fi
 export const meta =
   (ports: MetaPorts): Interaction =>
   async (request) => {
-    if (request.id === undefined) return { status: 200, body: returned(await metaInUse(ports, request)) }
+    if (request.id === undefined) return { status: 200, body: returned(await metaInUse(ports, await withMemberData(ports, request))) }
     const { body, compartments: about } = await readCurrentVersion(ports.resources(request, 'r'), keyOf(request))
     return { status: 200, about, body: returned((parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}) }
   }

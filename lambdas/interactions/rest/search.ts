@@ -12,6 +12,7 @@ import { distanceExtensionsOf } from '../searching/distance-extension.ts'
 import { explanationEntry } from '../searching/explain.ts'
 import { groupEntries } from '../searching/group-entries.ts'
 import { checkIncludes } from '../searching/included-resources.ts'
+import { withMemberData } from '../searching/member-data.ts'
 import { matchEntry, outcomeEntry, type PagePorts, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-request.ts'
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
@@ -21,11 +22,12 @@ import { searchAccessOf } from '../searching/request-search-access.ts'
 /** Creates the search interaction. `letters`: scope letters; searches find a resource only if the access allows it for each of them. */
 export const search =
   (all: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
-  async (request) => {
+  async (received) => {
     const outdated = outdatedWarningIndex(all.index)
-    const eventual = request.preferences.consistency === 'eventual' ? eventualIndex(outdated.index) : undefined
+    const eventual = received.preferences.consistency === 'eventual' ? eventualIndex(outdated.index) : undefined
     const index = eventual?.index ?? outdated.index
-    const ports = { ...all, index: request.isPublic ? publicIndex(index, () => performance.now()) : index }
+    const ports = { ...all, index: received.isPublic ? publicIndex(index, () => performance.now()) : index }
+    const request = await withMemberData(ports, received)
     const page = await parsePageRequest(ports, request)
     const asked = page.search
     const searcher = searchAccessOf(request, letters)

@@ -121,17 +121,20 @@ export const bodyStepParts = (): WritingStepParts => ({
 /** How long writes may use cached tenant definitions, in milliseconds. */
 const WRITES_LAG = 10_000
 
-/** Returns the ports of interactions that write, without the writer. */
 /** Identifier rows for a function without the permission to remove outdated ones. */
 const readOnlyRows = (): Pick<IdentifierRows, 'carrying' | 'forget'> => ({
   carrying: (...asked) => identifierRows().carrying(...asked),
   forget: async () => undefined,
 })
 
+/** Returns an index that also finds the latest writes, for a function that does not write. */
+export const latestSearches = (): Searches => conditionalIndex(readOnlyRows())
+
+/** Returns the ports of interactions that write, without the writer. */
 export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),
-  latest: () => conditionalIndex(readOnlyRows()),
+  latest: latestSearches,
   clock: clock(),
   expressions: expressions(),
   choices: config(),

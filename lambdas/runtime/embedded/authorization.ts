@@ -46,6 +46,7 @@ export type AuthorizationParts = {
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly mayReadPatient: AuthPorts['mayReadPatient']
+  readonly partnerMembers: AuthPorts['partnerMembers']
   readonly report: (error: unknown) => void
   /** Receives one-line warnings for the operator. */
   readonly warn: (line: string) => void
@@ -138,7 +139,19 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, baseUrl, fetchDocument, patients, patientsOf, isDecidable, mayReadPatient, report, seal }: AuthorizationParts,
+  {
+    clock,
+    config,
+    baseUrl,
+    fetchDocument,
+    patients,
+    patientsOf,
+    isDecidable,
+    mayReadPatient,
+    partnerMembers,
+    report,
+    seal,
+  }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
@@ -156,6 +169,7 @@ function portsOf(
     patientsOf,
     isDecidable,
     mayReadPatient,
+    partnerMembers,
   }
 }
 

@@ -40,6 +40,7 @@ import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
 import { decidabilityCheck } from '../authorization/condition-support.ts'
+import { partnerMembers } from '../authorization/partner-members.ts'
 import { patientFinder } from '../authorization/patient-finder.ts'
 import { patientVisibility } from '../authorization/patient-visibility.ts'
 import { personReader } from '../authorization/person-patients.ts'
@@ -92,6 +93,7 @@ export type ServerCore = {
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly mayReadPatient: AuthPorts['mayReadPatient']
+  readonly partnerMembers: AuthPorts['partnerMembers']
   readonly close: () => Promise<void>
 }
 
@@ -263,6 +265,7 @@ export function composeServerCore(
     deleteMatches: () => deleteEndedMatches(matchPorts, readingOf, Number.POSITIVE_INFINITY),
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
+    partnerMembers: partnerMembers({ heads: ports.heads, index: ports.latest, reading: readingOf, config, clock }),
     patientsOf,
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }

@@ -115,6 +115,10 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
       isTenant: (...asked) => gate.pass(({ patients }) => patients.isTenant(...asked), restored),
     },
     patientsOf: (...asked) => gate.pass(({ patientsOf }) => patientsOf(...asked), restored),
+    partnerMembers: {
+      find: (...asked) => gate.pass(({ partnerMembers }) => partnerMembers.find(...asked), restored),
+      limitsOf: (...asked) => gate.pass(({ partnerMembers }) => partnerMembers.limitsOf(...asked), restored),
+    },
     mayReadPatient: (...asked) => gate.pass(({ mayReadPatient }) => mayReadPatient(...asked), restored),
     report: (error) => report(error, ''),
     warn,

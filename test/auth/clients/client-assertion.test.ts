@@ -170,6 +170,8 @@ const WRONG: Readonly<Record<string, () => string>> = {
     return signAssertion(rsa, 'elsewhere', START_TIME)
   },
   'iss that is not sub': () => signAssertion(rsa, 'signer', START_TIME, { claims: { iss: 'elsewhere' } }),
+  'sub that names a member, of a client that is no partner': () =>
+    signAssertion(rsa, 'signer', START_TIME, { claims: { sub: 'Patient/1' } }),
   'iss that is no text': () => signAssertion(rsa, 'signer', START_TIME, { claims: { iss: 1, sub: 1 } }),
   'another audience': () => signAssertion(rsa, 'signer', START_TIME, { claims: { aud: 'https://fhir.example' } }),
   'an audience that begins as ours': () => signAssertion(rsa, 'signer', START_TIME, { claims: { aud: `${BASE_URL}/auth/tokens` } }),

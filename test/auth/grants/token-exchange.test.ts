@@ -105,6 +105,7 @@ describe('an exchanged token', () => {
     expect(claimsOf(body.access_token)).toMatchObject({
       ...{ client_id: 'explorer', seen_as: 'hospital', patient: '1', scope: 'user/*.rs' },
       ...{ partner: 'provider', partner_identifiers: ['http://hl7.org/fhir/sid/us-npi|1234567893'] },
+      member_limits: { at: expect.any(Number), excluded: ['urn:x|sensitive'] },
     })
     expect(claimsOf((await exchange({ as_client: 'partner' })).body.access_token)).not.toHaveProperty('partner')
   })

@@ -1,0 +1,89 @@
+/**
+ * Member in context of a partner's token. The partner has a Group with the member in force, and the permission is judged as at an
+ * export. http://hl7.org/fhir/us/davinci-pdex/
+ */
+import { ownGroupsOf } from '../../access/partner-access.ts'
+import type { IdentifierText } from '../../fhir/identifier-text.ts'
+import { toLocalReference } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { Partner } from '../../ports/rows/clients.ts'
+import type { SensitiveLabels } from '../consent/payer-consent.ts'
+import { memberJudge } from '../consent/permitted-members.ts'
+import { covers, endOf, itemsOf, referenceOf } from '../elements.ts'
+import { groupEndOf, isGroupInForce } from '../groups/group-period.ts'
+import { escapeValue, findMatches, type MemberData, readCurrent } from '../member-data.ts'
+
+/** `client`: id of the partner's client. `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
+export type MemberQuestion = {
+  readonly data: MemberData
+  readonly client: string
+  readonly partner: Partner
+  readonly payer: readonly IdentifierText[]
+  readonly sensitiveLabels: SensitiveLabels
+  readonly now: number
+}
+
+/** `patient`: id. `until`: in milliseconds since 1970. `excluded`: labels of data that the Consent does not permit. */
+export type FoundMember = { readonly patient: string; readonly until: number; readonly excluded: readonly string[] }
+
+/** Minimum time for which a permission must last, in milliseconds, because tokens expire at full seconds. */
+const SHORTEST = 1_000
+
+/**
+ * Returns the member, or undefined if the partner may not receive its data now. A stranger takes the same searches as a member that the
+ * partner did not match. `name`: `Patient/1`, or an identifier as `system|value`.
+ */
+export async function findMemberOf(question: MemberQuestion, name: string): Promise<FoundMember | undefined> {
+  const { data, partner, now, payer, sensitiveLabels } = question
+  const id = (await patientNamed(data, name)) ?? NOBODY
+  const matchedUntil = await endOfMatch(question, id)
+  // guard: member-in-context-was-matched
+  if (matchedUntil === undefined) return undefined
+  const [patient] = await readCurrent(data, 'Patient', [id])
+  const judge = memberJudge({ ...{ data, now, payer, sensitiveLabels }, recipient: partner })
+  const permission = (await judge([id])).get(id)
+  // guard: member-in-context-permits
+  if (patient === undefined || !permission?.isPermitted) return undefined
+  const until = Math.min(matchedUntil, permission.until ?? Number.POSITIVE_INFINITY)
+  return until < now + SHORTEST ? undefined : { patient: id, until, excluded: permission.excluded }
+}
+
+const PATIENT = 'Patient/'
+/** Id of no Patient: ids contain no underscore. */
+const NOBODY = '_'
+
+/** Returns the id of the Patient. Returns undefined if several Patients have the identifier, or none. */
+async function patientNamed(data: MemberData, name: string): Promise<string | undefined> {
+  if (name.startsWith(PATIENT)) return name.slice(PATIENT.length)
+  const [system = '', value = ''] = name.split('|')
+  const { ids, more } = await findMatches(data, 'Patient', [['identifier', `${escapeValue(system)}|${escapeValue(value)}`]], 2)
+  return ids.length === 1 && !more ? ids[0] : undefined
+}
+
+/** Maximum Groups with the member that are found, and Groups that are read at once, because a Group may name thousands of members. */
+const [MAX_GROUPS, AT_ONCE] = [1_000, 5]
+
+/** Returns the instant at which the membership in a Group of the partner ends, or undefined if no Group is in force. */
+async function endOfMatch({ data, client, partner, now }: MemberQuestion, patient: string): Promise<number | undefined> {
+  const own = [...new URLSearchParams(ownGroupsOf(partner, client))]
+  const { ids } = await findMatches(data, 'Group', [...own, ['member', PATIENT + patient]], MAX_GROUPS)
+  for (let first = 0; first < ids.length; first += AT_ONCE) {
+    const groups = await readCurrent(data, 'Group', ids.slice(first, first + AT_ONCE))
+    const ends = groups.flatMap((group) => (group === undefined ? [] : endsIn(data, group, patient, now)))
+    if (ends.length > 0) return Math.max(...ends)
+  }
+  return undefined
+}
+
+/** Returns the ends of the memberships of a Patient in a Group. Returns none if the Group or the membership is not in force. */
+function endsIn({ reading }: MemberData, group: Resource, patient: string, now: number): readonly number[] {
+  const { timeZone } = reading
+  // guard: group-of-member-in-context-is-in-force
+  if (!isGroupInForce(group, now, timeZone)) return []
+  const groupEnd = groupEndOf(group, timeZone)
+  return itemsOf(group.member).flatMap(({ entity, inactive, period }) => {
+    const isMember = toLocalReference(referenceOf(entity) ?? '', reading) === PATIENT + patient
+    if (!isMember || inactive === true || !covers(period, now, timeZone)) return []
+    return [Math.min(endOf(period, timeZone) ?? Number.POSITIVE_INFINITY, groupEnd > now ? groupEnd : Number.POSITIVE_INFINITY)]
+  })
+}

@@ -1,0 +1,137 @@
+/** A partner with a member in context reads what its export would have: no old data, no hidden authorization, nothing sensitive. */
+import { describe, expect, it } from '@jest/globals'
+import type { TestClient, Tree } from '../api/server.ts'
+import { withSettings } from '../api/settings-tried/setting-server.ts'
+import { ANN, match, membersBundle, PAYER_SETTINGS, partnerTokens } from './payer-exchange.ts'
+
+const MARK = 'hidden-from-partners'
+const LABEL = { system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'SUD' }
+const ann = { reference: 'Patient/ann' }
+const code = { coding: [{ system: 'urn:x', code: 'weight' }] }
+const meta = { tag: [{ system: 'urn:x', code: MARK }] }
+
+const DENIED = {
+  url: 'http://hl7.org/fhir/us/davinci-pas/StructureDefinition/extension-reviewActionCode',
+  valueCodeableConcept: { coding: [{ system: 'https://codesystem.x12.org/005010/306', code: 'A3' }] },
+}
+
+const claim = (id: string, fields: Tree): Tree => ({
+  ...{
+    resourceType: 'ExplanationOfBenefit',
+    id,
+    meta,
+    status: 'active',
+    use: 'claim',
+    outcome: 'complete',
+    patient: ann,
+    created: '2026-01-01',
+  },
+  ...{ type: { coding: [{ system: 'urn:x', code: 'professional' }] }, insurer: { display: 'x' }, provider: { display: 'x' } },
+  insurance: [{ focal: true, coverage: { reference: 'Coverage/coverage-ann' } }],
+  ...fields,
+})
+
+/** Resources of the member that no payer receives. Each has the mark. */
+const HIDDEN: readonly Tree[] = [
+  claim('old-claim', { billablePeriod: { start: '2015-01-01', end: '2015-02-01' } }),
+  claim('drug', { use: 'preauthorization', type: { coding: [{ system: 'urn:x', code: 'pharmacy' }] }, outcome: 'queued' }),
+  claim('denied', { use: 'preauthorization', outcome: 'queued', extension: [DENIED] }),
+  { resourceType: 'Observation', id: 'old', meta, status: 'final', code, subject: ann, effectiveDateTime: '2015-01-01' },
+  { resourceType: 'Encounter', id: 'old-visit', meta, status: 'finished', class: LABEL, subject: ann, period: { end: '2015-01-01' } },
+  {
+    ...{ resourceType: 'DocumentReference', id: 'old-document', meta, status: 'current', subject: ann, date: '2015-01-01T00:00:00Z' },
+    content: [{ attachment: { title: 'x' } }],
+  },
+  { resourceType: 'Observation', id: 'sensitive', meta: { ...meta, security: [LABEL] }, status: 'final', code, subject: ann },
+  {
+    ...{ resourceType: 'Coverage', id: 'sensitive-coverage', meta: { ...meta, security: [LABEL] }, status: 'active', beneficiary: ann },
+    payor: [{ display: 'x' }],
+  },
+  { resourceType: 'Practitioner', id: 'sensitive-doctor', meta: { ...meta, security: [LABEL] }, name: [{ family: MARK }] },
+]
+
+/** Resource that refers to hidden ones. */
+const REFERRING: Tree = {
+  ...{ resourceType: 'Observation', id: 'shown', status: 'final', code, subject: ann, effectiveDateTime: new Date().toISOString() },
+  ...{ hasMember: [{ reference: 'Observation/old' }], performer: [{ reference: 'Practitioner/sensitive-doctor' }] },
+  ...{ derivedFrom: [{ reference: 'DocumentReference/old-document' }], encounter: { reference: 'Encounter/old-visit' } },
+}
+
+const withHidden = (proof: (clients: { readonly member: TestClient; readonly operator: TestClient }) => Promise<void>) =>
+  withSettings({ ...PAYER_SETTINGS, FHIR_SENSITIVE_LABELS: `${LABEL.system}|${LABEL.code}` }, async (server) => {
+    expect((await server.post('/', membersBundle())).status).toBe(200)
+    for (const each of [...HIDDEN, REFERRING]) expect((await server.put(`/${each.resourceType}/${each.id}`, each)).status).toBe(201)
+    const tokens = await partnerTokens(server)
+    expect((await match(server.as((await tokens('system/*.rs')).access_token), ANN)).status).toBe(200)
+    const member = server.as((await tokens('system/*.rs', { patient: 'ann' })).access_token)
+    await proof({ member, operator: server })
+  })
+
+const TYPES = [...new Set(HIDDEN.map(({ resourceType }) => resourceType as string))]
+
+const PATHS: readonly string[] = [
+  ...HIDDEN.flatMap(({ resourceType, id }) => ['', '/_history', '/_history/1', '/$meta'].map((rest) => `/${resourceType}/${id}${rest}`)),
+  ...TYPES.flatMap((type) => [
+    ...[
+      `/${type}`,
+      `/${type}?_tag=${MARK}`,
+      `/${type}/$meta`,
+      `/${type}?_sort=-_lastUpdated&_count=1`,
+      `/${type}?_include=*&_revinclude=*`,
+    ],
+    ...[`/${type}?_elements=meta`, `/${type}?_summary=true`, `/${type}/_history`],
+  ]),
+  ...[
+    '/$meta',
+    '/Patient/ann/$everything',
+    '/Patient/ann/*',
+    '/Patient?_revinclude=*',
+    '/Observation?_id=shown&_include=*&_include:iterate=*',
+  ],
+  ...['/DocumentReference/$docref?patient=ann', `/?_type=${TYPES.join()}&_tag=${MARK}`, `/Patient?_has:Observation:subject:_tag=${MARK}`],
+]
+
+describe('a payer with a member in context', () => {
+  it('receives no old, denied, drug or labelled resource by any interaction', () =>
+    withHidden(async ({ member, operator }) => {
+      const leaks = async (client: TestClient) => {
+        const found: string[] = []
+        for (const path of PATHS) if ((await client.get(path)).text.includes(MARK)) found.push(path)
+        return found
+      }
+      // A self link repeats the criteria.
+      const criteria = PATHS.filter((path) => path.includes(MARK))
+      expect((await leaks(member)).filter((path) => !criteria.includes(path))).toEqual([])
+      expect((await leaks(operator)).length).toBeGreaterThan(PATHS.length / 2)
+      const entry = PATHS.map((path) => ({ request: { method: 'GET', url: path.slice(1) } }))
+      const { text } = await member.post('/', { resourceType: 'Bundle', type: 'batch', entry })
+      expect(text.replaceAll(`_tag=${MARK}`, '')).not.toContain(MARK)
+    }))
+
+  it('counts, sorts, groups and chains without them', () =>
+    withHidden(async ({ member, operator }) => {
+      const idsOf = async (client: TestClient, path: string): Promise<readonly unknown[]> => {
+        const { status, body } = await client.get(path)
+        return [status, body.total, (body.entry ?? []).map(({ resource }: Tree) => resource.id).sort()]
+      }
+      const rows: readonly (readonly [path: string, ids: readonly string[]])[] = [
+        ['/ExplanationOfBenefit', ['claim-ann']],
+        ['/Observation', ['shown', 'weight-ann']],
+        ['/Observation?code=weight', ['shown']],
+        ['/Patient/ann/Observation', ['shown', 'weight-ann']],
+        ['/Coverage', ['coverage-ann']],
+        ['/Practitioner', []],
+        [`/Observation?_tag=${MARK}`, []],
+        [`/Patient?_has:Observation:subject:_tag=${MARK}`, []],
+        [`/Patient?_has:Encounter:subject:_tag=${MARK}`, []],
+        ['/Patient?_has:Observation:subject:code=weight', ['ann']],
+        [`/Observation?has-member:Observation._tag=${MARK}`, []],
+        [`/Observation?encounter:Encounter._tag=${MARK}`, []],
+      ]
+      for (const [path, ids] of rows) expect([path, await idsOf(member, path)]).toEqual([path, [200, ids.length, ids]])
+      expect((await operator.get('/Observation?_summary=count')).body.total).toBeGreaterThan(2)
+      expect((await member.get('/Observation?_summary=count')).body.total).toBe(2)
+      const { body } = await member.get('/Observation?_group=code')
+      expect([body.total, JSON.stringify(body).includes('"sensitive"')]).toEqual([2, false])
+    }))
+})
