@@ -5,6 +5,7 @@ import {
   type AddedPackage,
   addPackage,
   type ListedPackage,
+  listCapabilities,
   listPackages,
   type MissingPackage,
   openPackages,
@@ -56,7 +57,21 @@ const remove = new Command('remove')
     print(`${label.name} ${label.version} is removed\n`)
   })
 
-const list = new Command('list').description('list the packages of a server').action(async (server: ServerLocationOptions) => {
+type ListOptions = ServerLocationOptions & { readonly capabilities?: boolean }
+
+const list = new Command('list')
+  .description('list the packages of a server')
+  .option('--capabilities', 'what the server lacks of the CapabilityStatements of its packages, one line each')
+  .action(({ capabilities = false, ...server }: ListOptions) => (capabilities ? printCapabilities(server) : printPackages(server)))
+
+async function printCapabilities(server: ServerLocationOptions): Promise<void> {
+  for (const { canonical, missing } of await at(server, listCapabilities)) {
+    print(`${canonical}: ${missing.length === 0 ? 'complete' : `${formatCount(missing.length, 'requirement')} not met`}\n`)
+    for (const line of missing) print(`  ${toOneLine(line)}\n`)
+  }
+}
+
+async function printPackages(server: ServerLocationOptions): Promise<void> {
   const rows = (await at(server, listPackages)).map(({ name, version, counts, isOwn, parameters }) => [
     ...[name, version],
     ...(counts === undefined ? ['', '', ''] : [counts.profiles, counts.valueSets, counts.codeSystems].map(String)),
@@ -64,7 +79,7 @@ const list = new Command('list').description('list the packages of a server').ac
     counts === undefined ? 'damaged: remove it, and add it again' : isOwn ? 'built in' : '',
   ])
   print(formatTable([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', 'SEARCH PARAMETERS', ''], ...rows]))
-})
+}
 
 const STATES: Readonly<Record<ListedPackage['parameters'][number]['state'], string>> = {
   used: 'searched',

@@ -8,6 +8,7 @@ import type { MediaRange } from '../fhir/media-range.ts'
 import type { Issue } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
+import type { AddedGuides } from '../ports/definitions/package-definitions.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexProgress, Reindexer } from '../ports/search/index-status.ts'
@@ -208,12 +209,12 @@ export type Ports = {
    * included. Absent: none.
    */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
-  /** Returns the ImplementationGuides of added packages, as `url|version`. Absent: none. */
-  readonly guidesOf?: () => Promise<readonly string[]>
+  /** Returns the guides of added packages, for the CapabilityStatement. Absent: none. */
+  readonly guidesOf?: () => Promise<AddedGuides>
   readonly choices: Choices
   /** Returns the identifiers of a resource that the store keeps rows of. Absent: the store keeps none. */
   readonly identifiersOf?: (type: string, resource: Resource) => readonly Identifier[]
 }
 
-/** Canonical URLs of profiles, by the resource type that they constrain. */
+/** Canonical URLs of profiles, `url` or `url|version`, by the resource type that they constrain. */
 export type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>

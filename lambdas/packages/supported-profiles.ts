@@ -1,9 +1,12 @@
 /** Profiles of the added packages, without retired ones, and their ImplementationGuides, for the CapabilityStatement. */
+import { VERSIONS_FILE } from '../fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../fhir/resource.ts'
+import type { AddedGuides } from '../ports/definitions/package-definitions.ts'
 import type { AddedPackages } from '../ports/definitions/package-store.ts'
 import { type OnDamage, PackageReader } from './package-reader.ts'
+import { readRequirements } from './required-capabilities.ts'
 
-/** Canonical URLs of profiles, by the resource type that they constrain. */
+/** Canonical URLs of profiles, with their versions if these are stored, by the resource type that they constrain. */
 type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>
 
 export const supportedProfiles = (added: AddedPackages, onDamage: OnDamage): (() => Promise<ProfilesByType>) =>
@@ -18,11 +21,14 @@ export function guideFilesOf(packageVersion: string, guides: readonly Resource[]
   return own === undefined ? [] : [[`${GUIDES_FILE}.json`, JSON.stringify({ [String(own.url)]: packageVersion })]]
 }
 
-/** Returns the ImplementationGuides of the added packages, as `url|version`. */
-export const addedGuidesOf = (added: AddedPackages, onDamage: OnDamage): (() => Promise<readonly string[]>) =>
+/** Returns the ImplementationGuides of the added packages, and the requirements of their CapabilityStatements. */
+export const addedGuidesOf = (added: AddedPackages, onDamage: OnDamage): (() => Promise<AddedGuides>) =>
   ofPackages(added, onDamage, async (packages) => {
-    const files = await Promise.all(packages.map((each) => each.file<string>(GUIDES_FILE)))
-    return [...new Set(files.flatMap((file) => Object.entries(file).map(([url, version]) => `${url}|${version}`)))].toSorted()
+    const guides = (await Promise.all(packages.map((each) => each.file<string>(GUIDES_FILE)))).flatMap((file) =>
+      Object.entries(file).map(([url, version]) => `${url}|${version}`),
+    )
+    const requirements = await readRequirements(packages)
+    return { guides: [...new Set(guides)].toSorted(), requirements: requirements.toSorted((a, b) => (a.canonical < b.canonical ? -1 : 1)) }
   })
 
 /** Returns a function that reads a result from the added packages. It reads them again only after they have changed. */
@@ -50,6 +56,12 @@ async function profilesIn(packages: readonly PackageReader[]): Promise<ProfilesB
 }
 
 async function indexOf(each: PackageReader): Promise<readonly (readonly [canonical: string, type: string])[]> {
-  const [index, retired] = await Promise.all([each.file<string>('index'), each.file<string>('retired')])
-  return Object.entries(index).filter(([canonical]) => !Object.hasOwn(retired, canonical))
+  const [index, retired, versions] = await Promise.all([
+    each.file<string>('index'),
+    each.file<string>('retired'),
+    each.file<string>(VERSIONS_FILE),
+  ])
+  return Object.entries(index)
+    .filter(([url]) => !Object.hasOwn(retired, url))
+    .map(([url, type]) => [versions[url] === undefined ? url : `${url}|${versions[url]}`, type])
 }

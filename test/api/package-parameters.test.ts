@@ -4,6 +4,7 @@ import { type AddedPackage, addPackage, openPackages, removePackage } from '../.
 import type { EmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
+import { profile } from '../fixtures/packages.ts'
 import { archiveOf, guideOf } from '../fixtures/payer/guides.ts'
 import { clientOf, startServer, type TestClient, type Tree } from './server.ts'
 
@@ -95,5 +96,48 @@ describe('parameters of CARIN BB 2.2.0', () => {
     expect(searchParam).toContainEqual({ name: 'service-date', definition, type: 'date' })
     await removed(data, 'carin-bb@2.2.0')
     await eventuallyFound(client, 'ExplanationOfBenefit?service-date=2025', 400)
+  })
+})
+
+describe('the CapabilityStatement', () => {
+  let server: Opened
+  beforeAll(async () => {
+    server = await opened()
+    runAtEnd(() => server.embedded.close())
+  })
+  const claims = async (): Promise<Tree> => (await server.client.get('/metadata')).body
+  const resource = ({ rest }: Tree, type: string): Tree => rest[0].resource.find((each: Tree) => each.type === type)
+
+  it('names the statement of a package once the server has all that it requires', async () => {
+    const { client, data } = server
+    const url = 'http://hl7.org/fhir/us/davinci-pdex-plan-net/CapabilityStatement/plan-net'
+    const part = { type: 'PractitionerRole', searchParam: [{ name: 'network' }], searchInclude: ['PractitionerRole:network'] }
+    const statement = (id: string, resource: readonly Tree[]): Tree => ({
+      ...{ resourceType: 'CapabilityStatement', id, url: `${url}-${id}`, version: '1.2.0', status: 'active', kind: 'requirements' },
+      rest: [{ mode: 'server', resource }],
+    })
+    const lacking = { type: 'Organization', operation: [{ name: 'greet', definition: 'http://example.org/greet' }] }
+    await added(data, 'davinci-pdex-plan-net@1.2.0', [statement('met', [part]), statement('unmet', [part, lacking])])
+    await eventuallyFound(client, 'PractitionerRole?network=Organization/n', '')
+    const body = await claims()
+    expect(body.instantiates.filter((each: string) => each.startsWith(url))).toEqual([`${url}-met|1.2.0`])
+    expect(resource(body, 'PractitionerRole').searchInclude).toContain('PractitionerRole:network')
+    expect(resource(body, 'Organization').searchRevInclude).toContain('PractitionerRole:network')
+    expect(await foundIn(client, 'PractitionerRole?_include=PractitionerRole:network')).toBe('')
+    expect(await foundIn(client, 'Organization?_revinclude=PractitionerRole:network')).toBe('')
+  })
+
+  it('names the versions of a profile if there are several', async () => {
+    const { data } = server
+    const patient = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
+    const definition = {
+      ...profile('us-core-patient', '7.0.0', [{ id: 'Patient.active', path: 'Patient.active' }]),
+      url: patient,
+      type: 'Patient',
+    }
+    const supported = async () => resource(await claims(), 'Patient').supportedProfile.filter((each: string) => each.startsWith(patient))
+    expect(await supported()).toEqual([patient])
+    await added(data, 'core@7.0.0', [definition])
+    expect(await supported()).toEqual([`${patient}|6.1.0`, `${patient}|7.0.0`])
   })
 })

@@ -67,6 +67,19 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).err).toContain('is not there')
   })
 
+  it('is listed with what the server lacks of its CapabilityStatement', async () => {
+    const url = `${guideCanonicalOf('server').replace('StructureDefinition', 'CapabilityStatement')}`
+    const statement = (id: string, name: string) => ({
+      ...{ resourceType: 'CapabilityStatement', url: `${url}-${id}`, version: '1.0.0', status: 'active', kind: 'requirements' },
+      rest: [{ mode: 'server', resource: [{ type: 'Basic', searchParam: [{ name }] }] }],
+    })
+    const [met, unmet] = [statement('met', 'code'), statement('unmet', 'color')]
+    await add('1.0.0', { 'package/CapabilityStatement-met.json': met, 'package/CapabilityStatement-unmet.json': unmet })
+    expect((await run('list', '--capabilities')).out).toBe(
+      `${url}-met|1.0.0: complete\n${url}-unmet|1.0.0: 1 requirement not met\n  Basic: search parameter color\n`,
+    )
+  })
+
   it('can be removed by name alone only if it has one version', async () => {
     const removed = async (text: string) => {
       const { code, out, err } = await run('remove', text)

@@ -4,13 +4,17 @@
  */
 import { INTERACTIONS } from '../../catalogue/catalogue.ts'
 import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
+import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { toInstant } from '../../fhir/version.ts'
+import type { AddedGuides } from '../../ports/definitions/package-definitions.ts'
+import type { CustomMapping } from '../../search/custom-mapping.ts'
 import { parametersOf, type SearchParameter } from '../../search/parameters.ts'
 import { isSearchable } from '../../search/query/criterion.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import type { Choices, Interaction, Ports, ProfilesByType } from '../interaction.ts'
+import { missingCapabilities } from './missing-capabilities.ts'
 import { securityOf } from './oauth-uris.ts'
 import { BULK_DATA_URL, operationsOf, SERVER_OPERATIONS } from './operation-claims.ts'
 import { SERVER_EXTENSIONS, SERVER_PARAMETERS, serverProfilesOf } from './own-definitions.ts'
@@ -26,11 +30,22 @@ export const capabilities = ({ clock, choices, profilesOf: added, guidesOf }: Ca
   let resources: readonly Element[] | undefined
   return async ({ baseUrl, reading, tenant }) => {
     resources ??= resourcesOf(choices)
-    const [profiles, guides = []] = [await added?.(tenant), await guidesOf?.()]
+    const [profiles, guides = NO_GUIDES] = [await added?.(tenant), await guidesOf?.()]
     const known = resources.map((each) => withProfiles(withCustom(each, reading), profiles))
-    return { status: 200, headers: MAY_BE_KEPT, body: { ...statement(baseUrl, started, guides), rest: [rest(baseUrl, known, choices)] } }
+    const claimed = rest(baseUrl, known, choices)
+    return { status: 200, headers: MAY_BE_KEPT, body: { ...statement(baseUrl, started, guides, claimed), rest: [claimed] } }
   }
 }
+
+const NO_GUIDES: AddedGuides = { guides: [], requirements: [] }
+
+/** Returns the element `rest` of the statement of a server with these custom parameters. */
+export const claimsOf = (choices: Choices, reading: SearchContext): Element =>
+  rest(
+    '',
+    resourcesOf(choices).map((each) => withCustom(each, reading)),
+    choices,
+  )
 
 /** Caches may store the statement, because it has no patient data. They must revalidate it before each use, because it may change. */
 const MAY_BE_KEPT = { 'cache-control': 'no-cache' }
@@ -47,21 +62,41 @@ function resourcesOf(choices: Choices): readonly Element[] {
 function withCustom(resource: Element, { custom = [] }: SearchContext): Element {
   const all = custom.filter(({ base }) => base === resource.type)
   const mine = all.filter(({ code }, i) => all.findIndex((each) => each.code === code) === i)
-  if (mine.length === 0) return resource
+  const referring = custom.filter(({ type, targets = [] }) => type === 'reference' && targets.includes(String(resource.type)))
+  if (mine.length + referring.length === 0) return resource
   const codes = new Set<unknown>(mine.map(({ code }) => code))
   const others = (resource.searchParam as readonly Element[]).filter(({ name }) => !codes.has(name))
-  return { ...resource, searchParam: [...others, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
+  return {
+    ...resource,
+    searchParam: [...others, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))],
+    searchInclude: withIncludes(
+      resource.searchInclude,
+      mine.filter(({ type }) => type === 'reference'),
+    ),
+    searchRevInclude: withIncludes(resource.searchRevInclude, referring),
+  }
 }
+
+const withIncludes = (includes: unknown, parameters: readonly CustomMapping[]): readonly unknown[] => [
+  ...new Set([...(includes as readonly unknown[]), ...parameters.map(({ base, code }) => `${base}:${code}`)]),
+]
 
 /** Adds the profiles that the tenant stored, and those of packages that operators added. */
 function withProfiles(resource: Element, added: ProfilesByType | undefined): Element {
-  const mine = added?.get(resource.type as string)
-  if (mine === undefined) return resource
   const { supportedProfile: own = [] } = resource as { readonly supportedProfile?: readonly string[] }
-  return { ...resource, supportedProfile: [...new Set([...own, ...[...mine].toSorted()])] }
+  const mine = [...(added?.get(resource.type as string) ?? [])].toSorted()
+  return own.length + mine.length === 0 ? resource : { ...resource, supportedProfile: withVersionsIfSeveral([...own, ...mine]) }
 }
 
-const statement = (baseUrl: string, date: string, guides: readonly string[]): Resource => ({
+/** Returns each URL once: without its version unless the canonicals have several of it, otherwise with each version. */
+function withVersionsIfSeveral(canonicals: readonly string[]): readonly string[] {
+  return [...Map.groupBy(new Set(canonicals), withoutVersion)].flatMap(([url, all]) => {
+    const versions = all.filter((canonical) => canonical !== url)
+    return versions.length > 1 ? versions : [url]
+  })
+}
+
+const statement = (baseUrl: string, date: string, { guides, requirements }: AddedGuides, claimed: Element): Resource => ({
   ...{ resourceType: 'CapabilityStatement', id: 'fhir-server', contained: [...SERVER_OPERATIONS, ...SERVER_EXTENSIONS] },
   ...{ url: `${baseUrl}/metadata`, version: SERVER_VERSION, name: 'FHIRServer', title: 'FHIR R4 server', publisher: 'FHIR R4 server' },
   status: 'active',
@@ -70,7 +105,11 @@ const statement = (baseUrl: string, date: string, guides: readonly string[]): Re
   software: { name: 'FHIR R4 server', version: SERVER_VERSION },
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
-  instantiates: [`${BULK_DATA_URL}/CapabilityStatement/bulk-data`, `${US_CORE_URL}/CapabilityStatement/us-core-server`],
+  instantiates: [
+    `${BULK_DATA_URL}/CapabilityStatement/bulk-data`,
+    `${US_CORE_URL}/CapabilityStatement/us-core-server`,
+    ...requirements.filter((each) => missingCapabilities(each, claimed).length === 0).map(({ canonical }) => canonical),
+  ],
   implementationGuide: [
     `${BULK_DATA_URL}/ImplementationGuide/hl7.fhir.uv.bulkdata`,
     `${US_CORE_URL}/ImplementationGuide/hl7.fhir.us.core`,

@@ -4,6 +4,7 @@
  */
 import profiles from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
 import searches from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
+import versions from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/versions.json' with { type: 'json' }
 import type { Element } from '../../fhir/resource.ts'
 import { findSearchParameter } from '../../search/parameters.ts'
 import { isSearchable } from '../../search/query/criterion.ts'
@@ -14,11 +15,14 @@ type Searches = { readonly include?: readonly string[]; readonly combinations?: 
 
 const searchesOf = (type: string): Searches => (searches as unknown as Readonly<Record<string, Searches>>)[type] ?? {}
 
-/** Returns the US Core profiles of a type, ordered by canonical. */
+const VERSIONS: Readonly<Record<string, string>> = versions
+
+/** Returns the US Core profiles of a type as `url|version`, ordered by URL. */
 export const profilesOf = (type: string): readonly string[] =>
   Object.entries(profiles)
-    .flatMap(([canonical, about]) => (about === type ? [canonical] : []))
+    .flatMap(([url, about]) => (about === type ? [url] : []))
     .toSorted()
+    .map((url) => `${url}|${VERSIONS[url]}`)
 
 /**
  * Returns the values of _include that US Core requires for the type and this server supports: `Type:parameter` or `Type:parameter:Type`.

@@ -3,3 +3,21 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { PackageLabel } from './package-store.ts'
 
 export type PackageDefinitions = PackageLabel & { readonly parameters: readonly Resource[] }
+
+/** Requirements of a CapabilityStatement of a package on servers. `canonical`: `url|version` of the statement. */
+export type CapabilityRequirements = { readonly canonical: string; readonly parts: readonly PartRequirements[] }
+
+/** Requirements on a resource type, or on the whole server if there is no `type`. `operations`: canonical URLs, or names. */
+export type PartRequirements = {
+  readonly type?: string
+  readonly interactions: readonly string[]
+  readonly parameters: readonly string[]
+  readonly operations: readonly string[]
+  readonly includes: readonly string[]
+  readonly revIncludes: readonly string[]
+  /** Search parameters that clients use together. */
+  readonly combinations: readonly (readonly string[])[]
+}
+
+/** ImplementationGuides of the added packages as `url|version`, and the requirements of their CapabilityStatements. */
+export type AddedGuides = { readonly guides: readonly string[]; readonly requirements: readonly CapabilityRequirements[] }

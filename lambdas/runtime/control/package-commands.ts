@@ -6,11 +6,15 @@ import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { type AuditPorts, auditChange } from '../../auth/administration/audited-change.ts'
 import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Package, SkippedDefinition } from '../../fhir/profile/definitions/package-files.ts'
+import { claimsOf } from '../../interactions/capabilities/capabilities.ts'
+import { missingCapabilities } from '../../interactions/capabilities/missing-capabilities.ts'
 import { dependenciesOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
 import { PackageReader } from '../../packages/package-reader.ts'
 import { readSearchParameters } from '../../packages/package-search-parameters.ts'
+import { addedGuidesOf } from '../../packages/supported-profiles.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
 import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
+import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { AUDIT_FOLDER, makeStore } from './lost-files.ts'
@@ -161,6 +165,17 @@ function onlyOne(named: PackageReference, packages: readonly PackageLabel[]): Pa
 const notThere = (named: PackageReference): RangeError => new RangeError(`${shown(named)} is not there`)
 
 const shown = ({ name, version }: PackageReference): string => (version === undefined ? name : `${name} ${version}`)
+
+export type ClaimedStatement = { readonly canonical: string; readonly missing: readonly string[] }
+
+/** Returns the CapabilityStatements of the added packages, with what a server with these packages lacks of each. */
+export async function listCapabilities({ store }: PackageAdministration): Promise<readonly ClaimedStatement[]> {
+  const { packages } = await store.now()
+  const custom = resolvePackageParameters(await readSearchParameters(packages, () => undefined)).flatMap(({ mappings }) => mappings)
+  const { requirements } = await addedGuidesOf(store, () => undefined)()
+  const claims = claimsOf(readConfig(), { custom })
+  return requirements.map((each) => ({ canonical: each.canonical, missing: missingCapabilities(each, claims) }))
+}
 
 export async function listPackages({ store }: PackageAdministration): Promise<readonly ListedPackage[]> {
   const { packages } = await store.now()

@@ -18,6 +18,7 @@ import { addManifest } from '../../packages/manifest.ts'
 import { dependenciesOf, labelOf } from '../../packages/package-labels.ts'
 import { MAX_PACKAGE_PARAMETERS, searchParameterFilesOf } from '../../packages/package-search-parameters.ts'
 import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
+import { requirementFilesOf } from '../../packages/required-capabilities.ts'
 import { guideFilesOf } from '../../packages/supported-profiles.ts'
 import { isSamePackage, type PackageLabel } from '../../ports/definitions/package-store.ts'
 import { comparePrecedence } from '../../ports/definitions/version-order.ts'
@@ -47,13 +48,14 @@ export type ReadPackage = {
 /** Reads a package and prepares its files. Throws an Error if it cannot be added. */
 export async function readSource(source: PackageSource): Promise<ReadPackage> {
   const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
-  const [parameters, guides]: [Resource[], Resource[]] = [[], []]
+  const [parameters, guides, statements]: [Resource[], Resource[], Resource[]] = [[], [], []]
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {
     const definition = file as Resource
     const reason = unsupportedReasonOf(definition)
     if (definition.resourceType === 'SearchParameter') parameters.push(definition)
     if (definition.resourceType === 'ImplementationGuide') guides.push(definition)
+    if (definition.resourceType === 'CapabilityStatement') statements.push(definition)
     if (reason === undefined) making.add(definition)
     else making.leaveOut(definition, reason)
   })
@@ -69,6 +71,7 @@ export async function readSource(source: PackageSource): Promise<ReadPackage> {
       versionFileOf(content, (url) => ofR4.has(url)),
       ...searchParameterFilesOf(parameters),
       ...guideFilesOf(label.version, guides),
+      ...requirementFilesOf(statements),
     ]),
     dependenciesOf(manifest),
   )
