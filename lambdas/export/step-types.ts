@@ -41,6 +41,8 @@ export type ExportParts = {
   readonly additionalResources: AdditionalResources
   /** Stores what a match found, once: a resource that exists already stays as it is. */
   readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
+  /** Whether a client is registered as a partner. */
+  readonly isPartner: (client: string) => Promise<boolean>
   /** Settings of exports for partners. */
   readonly partners: PartnerSettings
   /** Record of disclosures of exports for partners, and the payer that transmits them. */

@@ -182,7 +182,10 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
   'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },
   'link-key': { kind: 'light', ports: ['link-key'] },
-  'export-step': { kind: 'worker', ports: ['resources', 'writer', 'index', 'progress', 'job-rows', 'export-files', 'disclosures'] },
+  'export-step': {
+    kind: 'worker',
+    ports: ['clients', 'resources', 'writer', 'index', 'progress', 'job-rows', 'export-files', 'disclosures'],
+  },
   'export-sweep': {
     kind: 'request',
     ports: ['job-rows', 'passes', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],

@@ -164,7 +164,14 @@ export async function openSite({
     seal: seal ?? new AesSeal(randomBytes(32)),
     blobs: new FilesystemBlobStore(data.path('blobs')),
   }
-  const exports = await openExports({ ...parts, path: data.path, stores, key: randomBytes(32), storeMatch: noMatches })
+  const exports = await openExports({
+    ...parts,
+    path: data.path,
+    stores,
+    key: randomBytes(32),
+    storeMatch: noMatches,
+    isPartner: async () => true,
+  })
   const home: Omit<ServerCore, 'close'> = composeServerCore(around(stores), { ...parts, exports })
   const loading = composeServerCore(stores, { ...parts, exports, config: { ...config, referentialIntegrity: false } })
   return {

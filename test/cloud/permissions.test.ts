@@ -91,8 +91,8 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
     const callers = Object.fromEntries([...used].map(([what, names]) => [what, [...names].sort()]))
     const verifying = functionsOfStage('token').filter((name) => FUNCTIONS[name].ports.includes('verification'))
     expect(callers).toEqual({
-      // A file of a partner's export needs a partner that is still registered.
-      'CLIENTS read': ['authorize', 'export-schedule', 'export-status', 'introspect', 'revoke', 'token'],
+      // Files and jobs of a partner need a partner that is still registered.
+      'CLIENTS read': ['authorize', 'export-schedule', 'export-status', 'export-step', 'introspect', 'revoke', 'token'],
       'CLIENTS written': ['revoke'],
       'USERS read': ['authorize', 'token'],
       'USERS written': ['authorize'],

@@ -21,6 +21,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
   groupTypes: ['Patient', 'Observation', 'Device'],
   additionalResources: {},
   storeMatch: noMatches,
+  isPartner: async () => true,
   partners: { payer: [], sensitiveLabels: 'none', payerWindowYears: 5, providerSince: '2016-01-01' },
   disclosing: { blobs: stores.blobs, payer: { name: 'Payer' } },
   report: () => undefined,

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { blobPrefixOf, segmentRowsOf } from '../../lambdas/export/job/job.ts'
-import { RESTORED_STORE_REASON } from '../../lambdas/export/job/job-failure.ts'
+import { blobPrefixOf, type Job, segmentRowsOf } from '../../lambdas/export/job/job.ts'
+import { REMOVED_PARTNER_REASON, RESTORED_STORE_REASON } from '../../lambdas/export/job/job-failure.ts'
 import type { Segment } from '../../lambdas/export/plan/segment.ts'
 import type { ExportParts, PlanOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
@@ -71,14 +71,14 @@ describe('An export of everything', () => {
   })
 })
 
+async function blobsNow(id: string): Promise<readonly string[]> {
+  const keys: string[] = []
+  for await (const { key } of parts.blobs.list(blobPrefixOf(id))) keys.push(key)
+  return keys
+}
+
 describe('A restored store', () => {
   const later = { ...parts, epoch: 2 }
-  const blobsNow = async (id: string) => {
-    const keys: string[] = []
-    for await (const { key } of parts.blobs.list(blobPrefixOf(id))) keys.push(key)
-    return keys
-  }
-
   it.each(['plan', 'write', 'gather', 'collect', 'finish'] as const)(
     'ends an export at its step %s, and removes its data',
     async (action) => {
@@ -99,6 +99,42 @@ describe('A restored store', () => {
     await kickOff(parts, { ...jobOf(5, { id: 'since', level: 'system' }), epoch: 2 })
     for (const id of ['before', 'since']) await runExportJob(later, { id, attempt: 1 })
     expect([(await readJob(parts, 'before')).reason, (await readJob(parts, 'since')).state]).toEqual([RESTORED_STORE_REASON, 'complete'])
+  })
+})
+
+describe('A client that is not a registered partner', () => {
+  const identifiers = [{ system: 'http://example.org/payers', value: 'other' }]
+  const FOR_PARTNER: Partial<Job> = { partner: { type: 'hl7.fhir.us.davinci-pdex#payertopayer', view: 'payer', identifiers } }
+  const OF_MATCH = { kind: 'match', match: { kind: 'payer', members: 1, identifiers } } as unknown as Partial<Job>
+  const without = (clients: string[]): ExportParts => ({ ...parts, isPartner: async (client) => clients.push(client) === 0 })
+
+  it.each([
+    ['export', FOR_PARTNER],
+    ['match', OF_MATCH],
+  ])('gets no further step of its %s, which then has no data', async (kind, fields) => {
+    for (const action of ['plan', 'write', 'gather', 'collect', 'finish'] as const) {
+      const job = jobOf(5, { id: `${kind}-${action}`, level: 'group', ...fields })
+      await kickOff(parts, job)
+      await parts.blobs.put(`${blobPrefixOf(job.id)}files/Patient.ndjson`, { bytes: new Uint8Array(1), contentType: 'text/plain' })
+      const clients: string[] = []
+      await exportStep(without(clients))({ job: job.id, attempt: 1, segment: 'part-0', range: '0', action } as StepInput)
+      expect(await readJob(parts, job.id)).toMatchObject({ state: 'error', reason: REMOVED_PARTNER_REASON })
+      expect([clients, await blobsNow(job.id)]).toEqual([[job.client], []])
+    }
+  })
+
+  it('starts exports if it belongs to the payer', async () => {
+    const clients: string[] = []
+    const { identifiers: _, ...partner } = FOR_PARTNER.partner!
+    for (const [id, fields] of [
+      ['itself', {}],
+      ['for-partner', { partner }],
+    ] as const) {
+      await kickOff(parts, jobOf(5, { id, level: 'system', ...fields }))
+      await exportStep(without(clients))({ job: id, attempt: 1, action: 'plan' })
+      expect([id, (await readJob(parts, id)).plan]).toEqual([id, expect.any(String)])
+    }
+    expect(clients).toEqual([])
   })
 })
 

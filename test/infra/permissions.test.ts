@@ -148,12 +148,13 @@ describe('permissions', () => {
     const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
 
-    it('let the authorization server and export starters read clients, registrations write them, and logins write passwords', () => {
+    it('let the authorization server and exports read clients, registrations write them, and logins write passwords', () => {
       expect(onState('GetItem', 'CLIENTS')).toEqual([
         'authorize',
         'export',
         'export-schedule',
         'export-status',
+        'export-step',
         'introspect',
         'revoke',
         'token',
@@ -311,7 +312,7 @@ describe('permissions', () => {
   })
 })
 
-it('only functions that validate, write, describe the server or register search parameters read packages', () => {
+it('only functions that validate, read, write, export, describe the server or register search parameters read packages', () => {
   const reading = functionNames.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
   expect(reading).toEqual([
     'apply-fhirpath',
@@ -319,11 +320,18 @@ it('only functions that validate, write, describe the server or register search 
     'capabilities',
     'create',
     'delete',
+    'everything',
+    'export',
+    'history',
     'member-match',
+    'meta',
     'patch',
+    'read',
+    'search',
     'settle-transactions',
     'update',
     'validate',
+    'vread',
   ])
 })
 

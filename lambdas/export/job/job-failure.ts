@@ -22,6 +22,9 @@ export const DAMAGED_STORE_REASON =
 export const RESTORED_STORE_REASON =
   'The export was ended, for what the server stores was set back to an earlier time meanwhile: ask for it again, and for everything, without _since'
 
+/** Reason of a job whose client is not a registered partner. */
+export const REMOVED_PARTNER_REASON = 'The job was ended, because its client is not registered as a partner'
+
 /**
  * Fails the job, if the attempt is still current. Changes the state first, so that writers stop; a sweep removes files that they still
  * leave. Keeps the files if another attempt continues the job or has completed it.

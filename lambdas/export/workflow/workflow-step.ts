@@ -8,8 +8,15 @@ import { collectSlice } from '../collect/range-collector.ts'
 import { planRanges } from '../collect/range-planner.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import { removeJobData, removeTemporaryData } from '../job/file-removal.ts'
-import type { Job } from '../job/job.ts'
-import { DAMAGED_STORE_REASON, failJob, RESTORED_STORE_REASON, STEP_TERMINATED_REASON, UNAVAILABLE_REASON } from '../job/job-failure.ts'
+import { isOfPartner, type Job } from '../job/job.ts'
+import {
+  DAMAGED_STORE_REASON,
+  failJob,
+  REMOVED_PARTNER_REASON,
+  RESTORED_STORE_REASON,
+  STEP_TERMINATED_REASON,
+  UNAVAILABLE_REASON,
+} from '../job/job-failure.ts'
 import { changeJob, isUnderWay, readJob, setAttemptStart } from '../job/job-transitions.ts'
 import { decidePart, finishMatch, isMatch, planMatch } from '../match/match-steps.ts'
 import { planSegments } from '../plan/plan.ts'
@@ -49,6 +56,8 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
   try {
     // guard: export-ends-with-restore
     if ((job.epoch ?? 0) !== (parts.epoch ?? 0)) throw new ExportFault(RESTORED_STORE_REASON)
+    // guard: job-ends-with-partner
+    if (isOfPartner(job) && !(await parts.isPartner(job.client))) throw new ExportFault(REMOVED_PARTNER_REASON)
     if (input.action === 'plan' && job.began !== job.attempt) await changeJob(parts.rows, job.id, setAttemptStart(job.attempt))
     return await perform(parts, job, input)
   } catch (error) {

@@ -12,6 +12,7 @@ import { type MatchStorePorts, matchStore } from '../../interactions/operations/
 import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
+import { clients } from './authorization.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
 import { blobs, clock, config, deploymentSettings, expressions, identifierRows, indexProgress, searchContexts, store } from './ports.ts'
@@ -54,6 +55,7 @@ const parts = (): ExportParts => ({
   blobs: exportFiles(),
   readingOf,
   storeMatch: matchStore(matchPorts(), readingOf),
+  isPartner: async (client) => (await clients().get(client))?.partner !== undefined,
   expressions,
   now,
   elapsed: () => performance.now(),

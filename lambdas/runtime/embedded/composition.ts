@@ -124,6 +124,7 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
     stores,
     key: await data.key(),
     storeMatch: async (...found) => (await matches.promise)(...found),
+    isPartner: async (client) => (await parts.authorization.clients.get(client))?.partner !== undefined,
     report: (error) => report(error, ''),
   })
   opened.defer(exports.close)

@@ -32,6 +32,7 @@ export type ExportsParts = {
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
   /** Stores what a match found. */
   readonly storeMatch: ExportParts['storeMatch']
+  readonly isPartner: ExportParts['isPartner']
   readonly report: (error: unknown) => void
 }
 
@@ -76,6 +77,7 @@ export async function openExports({
   key,
   clock,
   storeMatch,
+  isPartner,
   report,
 }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
@@ -99,7 +101,7 @@ export async function openExports({
       settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),
       find: (plan) => searcher.find(plan),
       distinct: (...asked) => searcher.distinct(...asked),
-      storeMatch,
+      ...{ storeMatch, isPartner },
       readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),
     },
     report,

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } fro
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { blobPrefixOf, type Job } from '../../../lambdas/export/job/job.ts'
+import { REMOVED_PARTNER_REASON } from '../../../lambdas/export/job/job-failure.ts'
 import { removeStoppedJobs, startJob } from '../../../lambdas/export/job/job-sweep.ts'
 import { changeJob, setStopped } from '../../../lambdas/export/job/job-transitions.ts'
 import type { BlobStore } from '../../../lambdas/ports/blobs/blob-store.ts'
@@ -36,6 +37,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   const { exports, close } = await openExports({
     bases: {},
     storeMatch: noMatches,
+    isPartner: async () => false,
     ...{ config: readConfig(settings), baseUrl: TEST_SEARCH_CONTEXT.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
   }).catch(async (error) => {
     await stores.close()
@@ -79,6 +81,17 @@ describe('An export of the embedded deployment', () => {
     await changeJob(exports.rows, 'j', setStopped(Date.now()))
     await removeStoppedJobs({ ...exports, now: Date.now })
     expect(await keysOf(exports.blobs)).toEqual([])
+    await close()
+    expect(reports).toEqual([])
+  })
+
+  it('ends if it is for a client that is not a registered partner', async () => {
+    const partner = { type: 'hl7.fhir.us.davinci-pdex#payertopayer', view: 'payer', identifiers: [] } as const
+    const { exports, reports, close } = await homeOf(undefined, { patients: 1 })
+    const job = systemJob({ partner })
+    await kickOff(exports, job)
+    await startJob(exports.workflow, job)
+    expect((await ended(exports, 'j')).reason).toBe(REMOVED_PARTNER_REASON)
     await close()
     expect(reports).toEqual([])
   })

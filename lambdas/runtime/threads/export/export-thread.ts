@@ -63,6 +63,7 @@ const parts: ExportParts = {
   blobs: withDiskReserve(new FilesystemBlobStore(folder), () => readDiskSpace(folder)),
   readingOf: async (tenant) => sameReading(tenant, await calls.call<SearchContext>('readingOf', tenant)),
   storeMatch: ({ id, tenant, client, baseUrl }, match) => calls.call('storeMatch', { id, tenant, client, baseUrl }, match),
+  isPartner: (client) => calls.call('isPartner', client),
   expressions: () => expressions,
   now: () => Date.now(),
   elapsed: () => performance.now(),

@@ -37,6 +37,7 @@ export type ServerMethods = {
   readonly distinct: Searches['distinct']
   readonly readingOf: (tenant: string) => Promise<SearchContext>
   readonly storeMatch: ExportParts['storeMatch']
+  readonly isPartner: ExportParts['isPartner']
 }
 
 /** Failure of a step, as a message. The text of the error may quote content, so the thread sends only the text of store damage. */

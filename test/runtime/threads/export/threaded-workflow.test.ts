@@ -42,6 +42,7 @@ function exporterOf(program: URL, heap = 100) {
       distinct: () => Promise.reject(new Error('not asked')),
       readingOf: () => Promise.reject(new Error('not asked')),
       storeMatch: noMatches,
+      isPartner: async () => true,
     },
     report: (error) => reports.push(error),
     onDied: (jobs) => died.push([...jobs]),
