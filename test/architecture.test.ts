@@ -224,7 +224,15 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     rebuild: ['stream', 'feed', 'lifecycle'],
   },
   'lambdas/partners': {
-    ...{ '.': [], match: [], consent: [], groups: [], bulk: ['match', 'consent', 'groups'], context: ['consent', 'groups'] },
+    ...{
+      '.': [],
+      match: [],
+      guesses: ['match'],
+      consent: [],
+      groups: [],
+      bulk: ['match', 'consent', 'groups'],
+      context: ['consent', 'groups'],
+    },
     ...{ usage: ['disclosures'], disclosures: [] },
   },
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: ['types'] },

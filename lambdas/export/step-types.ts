@@ -1,6 +1,7 @@
 /** Steps of the export workflow (workflow.ts): their dependencies, inputs and outputs. */
 import type { FoundMatch, MatchOwner } from '../partners/bulk/found-match.ts'
 import type { TransmittingPayer } from '../partners/disclosures/transmissions.ts'
+import type { MatchLimits } from '../partners/guesses/match-limits.ts'
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { Rows } from '../ports/rows/rows.ts'
@@ -43,6 +44,8 @@ export type ExportParts = {
   readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
   /** Whether a client is registered as a partner. */
   readonly isPartner: (client: string) => Promise<boolean>
+  /** Limits of guesses by partners. */
+  readonly matchLimits: JobMatchLimits
   /** Settings of exports for partners. */
   readonly partners: PartnerSettings
   /** Record of disclosures of exports for partners, and the payer that transmits them. */
@@ -50,6 +53,9 @@ export type ExportParts = {
   /** Reports errors of a step. */
   readonly report: (error: unknown) => void
 }
+
+/** Limits of guesses, as jobs obey them. */
+export type JobMatchLimits = Pick<MatchLimits, 'blockedAmong' | 'count'>
 
 type OfJob = { readonly job: string; readonly attempt: number }
 

@@ -30,7 +30,7 @@ import {
  * - `verification`: reads public keys and revocations, to verify access tokens. `published-keys`: reads only public keys. `revoking`: reads
  *   and writes revocations. `signing`: signs tokens. `keys`: creates and removes the signing keys.
  * - `clients`, `users`: read registered clients and users. `registrations`: also writes and removes clients. `passwords`: stores password hashes again at a higher cost. `grants`: codes,
- *   refresh tokens, sessions and other rows of the authorization server.
+ *   refresh tokens, sessions and other rows of the authorization server. `guesses`: only guesses of partners at members.
  * - `conformance`: reads definitions that are deployed with the code. `packages`: reads packages that operators added.
  * - `restored-tables`: changes settings of restored tables, but none of their items.
  * - `audit-archive`: adds objects to the archive of audit records. It cannot read them.
@@ -66,6 +66,7 @@ export type PortName =
   | 'users'
   | 'passwords'
   | 'grants'
+  | 'guesses'
   | 'signing'
   | 'keys'
   | 'conformance'
@@ -156,7 +157,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   validate: { kind: 'request', ports: ['resources', 'index', 'conditional-searches', 'progress', 'conformance', 'packages', ...CALLER] },
   'apply-fhirpath': { kind: 'request', ports: ['own-definitions', 'progress', 'conformance', 'packages', ...CALLER] },
   everything: { kind: 'request', ports: [...SEARCHING, 'packages', ...CALLER] },
-  'member-match': { kind: 'request', ports: [...WRITING, 'jobs', 'match-requests', 'start-exports', 'disclosures'] },
+  'member-match': { kind: 'request', ports: [...WRITING, 'jobs', 'match-requests', 'start-exports', 'disclosures', 'guesses'] },
   export: { kind: 'request', ports: ['clients', 'resources', 'packages', 'progress', 'jobs', 'start-exports', ...CALLER] },
   'export-status': { kind: 'light', ports: ['clients', 'jobs', 'job-list', 'links', 'persons', ...CALLER] },
   'export-cancel': { kind: 'light', ports: ['jobs', 'stop-exports', 'removed-files', 'persons', ...CALLER] },
@@ -184,7 +185,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   'link-key': { kind: 'light', ports: ['link-key'] },
   'export-step': {
     kind: 'worker',
-    ports: ['clients', 'resources', 'writer', 'index', 'progress', 'job-rows', 'export-files', 'disclosures'],
+    ports: ['clients', 'resources', 'writer', 'index', 'progress', 'job-rows', 'export-files', 'disclosures', 'seal', 'guesses'],
   },
   'export-sweep': {
     kind: 'request',
@@ -208,6 +209,7 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
   'clients',
   'persons',
   'conditions',
+  'guesses',
   'schedules',
   'old-schedules',
   'copies',

@@ -6,4 +6,5 @@ export type Unmatched =
   | 'denied'
   | 'not treated'
   | 'incomplete'
+  | 'too many guesses'
   | 'consent not complied with'

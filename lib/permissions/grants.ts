@@ -58,6 +58,7 @@ const ADOPTED = 'ADOPTED'
 const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
 const GRANTED = 'GRANT#*'
+const GUESSES = 'GRANT#guesses#*'
 const OWNED = 'OWNED#*'
 /** Actions that write grants and the lists of their owners. */
 const GRANT_WRITES = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
@@ -199,6 +200,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...GRANT_WRITES], GRANTED),
       allowOnState(aws, ['dynamodb:Query', ...GRANT_WRITES], OWNED),
     ),
+  guesses: (aws) => allowOnState(aws, ['dynamodb:GetItem', ...GRANT_WRITES], GUESSES),
   signing: (aws) =>
     merge(allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS), { environment: {}, statements: [allowOnSigningKeys(aws, ['kms:Sign'])] }),
   keys: (aws) =>

@@ -26,7 +26,7 @@ import { replaceReferences } from '../../lambdas/fhir/references.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
-import { noMatches } from '../fixtures/exporting.ts'
+import { noMatches, noMatchLimits } from '../fixtures/exporting.ts'
 import { besideExports } from './export-served.ts'
 
 const BASE = 'http://127.0.0.1/fhir'
@@ -69,6 +69,7 @@ const workflow = new InProcessWorkflow({
       additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
       storeMatch: noMatches,
       isPartner: async () => true,
+      matchLimits: noMatchLimits,
       report: console.error,
     },
     partners: { payer: [], sensitiveLabels: 'unknown', payerWindowYears: 5, providerSince: '2016-01-01' },

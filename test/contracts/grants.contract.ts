@@ -1,7 +1,10 @@
 /** What lambdas/ports/rows/grants.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
 import { throttleAttempt } from '../../lambdas/auth/login/guess-throttle.ts'
+import { matchLimits } from '../../lambdas/partners/guesses/match-limits.ts'
+import { noMemberMatched, unmatchedReasonOf } from '../../lambdas/partners/match/match-answer.ts'
 import type { GrantKind, GrantRow, Grants } from '../../lambdas/ports/rows/grants.ts'
+import { sentPerson } from '../partners/guesses/sent-person.ts'
 
 export type GrantsUnderTest = {
   /** Each time as another process would open it, listing `PAGE_UNDER_TEST` at once; what was opened is closed at the end. */
@@ -16,7 +19,7 @@ export const PAGE_UNDER_TEST = 10
 
 const T = Date.UTC(2026, 0, 1)
 const ADDRESS = { of: 'address', name: '192.0.2.1' } as const
-const KINDS: readonly GrantKind[] = ['code', 'refresh', 'session', 'launch', 'consent', 'assertion', 'attempts']
+const KINDS: readonly GrantKind[] = ['code', 'refresh', 'session', 'launch', 'consent', 'assertion', 'attempts', 'guesses']
 const STRANGE = ['#', 'a#b', 'a', 'A', ' ', 'ä', '💊', '\u0000', '__proto__', "'", '%', '_', 'k'.repeat(1_000), '€'.repeat(1_000)]
 
 export function grantsContract(name: string, create: () => Promise<GrantsUnderTest>): void {
@@ -138,6 +141,21 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
         throttleAttempt({ grants: i % 2 === 0 ? here : there, clock }, [ADDRESS, { of: 'account', name }], async () => name)
       expect(await Promise.all(names.map(logIn))).toEqual(names)
       expect([await here.listOf('attempts', 'address'), await here.listOf('attempts', 'account')]).toEqual([[], []])
+    })
+
+    it('count five guesses of a partner at a card, however many processes look at once', async () => {
+      const { here, there } = await opened()
+      const [first, second] = [here, there].map((grants) =>
+        matchLimits({ grants, now: () => T, readKey: async () => Buffer.alloc(32), alert: () => undefined }),
+      )
+      let looked = 0
+      const guess = (i: number) =>
+        (i % 2 === 0 ? first : second)!.limit('c', sentPerson(`W${i}`), async () => {
+          looked++
+          throw noMemberMatched('no match')
+        })
+      const reasons = await Promise.all(Array.from({ length: 12 }, (_, i) => guess(i).catch(unmatchedReasonOf)))
+      expect([looked, reasons.filter((reason) => reason === 'too many guesses').length]).toEqual([5, 7])
     })
 
     it('expire as their replacement says, or never', async () => {

@@ -3,7 +3,7 @@ import { fileKeyOf, JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts, PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
-import { noMatches, TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
+import { noMatches, noMatchLimits, TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources' | 'index'>
@@ -22,6 +22,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
   additionalResources: {},
   storeMatch: noMatches,
   isPartner: async () => true,
+  matchLimits: noMatchLimits,
   partners: { payer: [], sensitiveLabels: 'none', payerWindowYears: 5, providerSince: '2016-01-01' },
   disclosing: { blobs: stores.blobs, payer: { name: 'Payer' } },
   report: () => undefined,

@@ -5,7 +5,7 @@
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import type { BlobParts } from '../../lambdas/ports/blobs/blob-store.ts'
 
-type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources'>
+type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources' | 'matchLimits'>
 export type CallWatcher = <Output>(call: () => Promise<Output>) => Promise<Output>
 
 /** Wraps the stores so that `watching` makes each call and each step through a listing. */
@@ -13,7 +13,9 @@ export function watchStores<Parts extends Stores>(parts: Parts, watching: CallWa
   const blobs = watchedPort(parts.blobs, watching, {
     openParts: async (...input) => watchedPort<BlobParts>(await parts.blobs.openParts(...input), watching),
   })
-  return { ...parts, rows: watchedPort(parts.rows, watching), blobs, resources: watchedPort(parts.resources, watching) }
+  const { rows, resources, matchLimits } = parts
+  const watched = { rows: watchedPort(rows, watching), resources: watchedPort(resources, watching) }
+  return { ...parts, ...watched, blobs, matchLimits: watchedPort(matchLimits, watching) }
 }
 
 const watchedPort = <Port extends object>(port: Port, watching: CallWatcher, own: Partial<Port> = {}): Port =>

@@ -56,6 +56,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   workflow: ['step-functions'],
   'published-keys': ['dynamodb', 'kms'],
   revoking: ['dynamodb'],
+  guesses: ['dynamodb'],
   clients: ['dynamodb'],
   registrations: ['dynamodb'],
   users: ['dynamodb'],

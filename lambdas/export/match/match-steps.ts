@@ -7,7 +7,7 @@ import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { type DecidedMember, matchGroupsOf, matchParametersOf, storedConsentsOf } from '../../partners/bulk/found-match.ts'
 import type { MatchContext, MatchRequest } from '../../partners/bulk/match-request.ts'
-import { issuesOf, type MemberOutcome, outcomesOf } from '../../partners/bulk/member-outcomes.ts'
+import { issuesOf, type MemberOutcome, outcomesOf, personOf, TOO_MANY_GUESSES, wasCompared } from '../../partners/bulk/member-outcomes.ts'
 import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { removeTemporaryData } from '../job/file-removal.ts'
 import { type Job, segmentRowsOf } from '../job/job.ts'
@@ -52,7 +52,7 @@ const contextOf = ({ match, client, transactionTime }: MatchJob): MatchContext =
 
 /** Stores the Consents and the Group, then writes the files, and completes the job. The Group has the id of the job, so there is one. */
 export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<void> {
-  const members = await readDecided(parts, job)
+  const members = await limitGuesses(parts, job, await readDecided(parts, job))
   const bases = await parts.readingOf(job.tenant)
   const groups = matchGroupsOf(members, contextOf(job), job.id, bases)
   await parts.storeMatch(job, { group: groups.matched, consents: storedConsentsOf(members, job.client, bases) })
@@ -69,6 +69,43 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, files, parts.now()))
   // Only after the job is complete: until then another attempt may need the request.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
+}
+
+/** Row of the members that a block withholds. `seen`: none, because the parts count them. */
+type WithheldMembers = { readonly seen: 0; readonly positions: readonly number[] }
+
+const WITHHELD = 'withheld'
+
+/**
+ * Withholds members from a partner that guesses too often, and counts the members. All members of the request count before one is withheld,
+ * so their order does not matter. The first attempt decides: a repeated one finds its own guesses counted.
+ */
+async function limitGuesses(
+  { rows, matchLimits }: ExportParts,
+  { id, client, match }: MatchJob,
+  decided: readonly DecidedMember[],
+): Promise<readonly DecidedMember[]> {
+  // guard: guesses-of-partners-only
+  if (match.identifiers === undefined) return decided
+  const compared = decided.flatMap(({ sent, outcome }, position) => {
+    const person = wasCompared(outcome) ? personOf(sent) : undefined
+    return person === undefined ? [] : [{ position, person, isMatched: outcome.kind === 'match' }]
+  })
+  const shelf = segmentRowsOf(id)
+  let withheld = await rows.read<WithheldMembers>(shelf, WITHHELD)
+  if (withheld === undefined) {
+    const blocked = await matchLimits.blockedAmong(client, compared)
+    const positions = blocked.map((i) => compared[i]!.position)
+    withheld = (await rows.change<WithheldMembers>(shelf, WITHHELD, (known) => known ?? { seen: 0, positions }))!
+  }
+  const hidden = new Set(withheld.positions)
+  // A reported denial would also reveal that the card is right.
+  const members = decided.map((each, position) =>
+    hidden.has(position) && each.outcome.kind !== 'nomatch' ? { ...each, outcome: TOO_MANY_GUESSES } : each,
+  )
+  const matched = members.filter(({ outcome }) => outcome.kind === 'match').length
+  await matchLimits.count(client, { members: compared.length, matched, job: id })
+  return members
 }
 
 /** Records the outcome of each member. The job must not be complete before. Idempotent. */

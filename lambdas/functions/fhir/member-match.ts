@@ -5,7 +5,7 @@ import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
 import { levelMatch } from '../../interactions/operations/level-match.ts'
 import { memberMatch } from '../../interactions/operations/member-match.ts'
 import { recordedMatch } from '../../interactions/operations/recorded-match.ts'
-import { exportFiles, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
+import { exportFiles, exportWorkflow, jobRows, matchLimitsOfPartners } from '../../runtime/aws/export-ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
 import { blobs, clock, config, deploymentSettings, seal, searchContexts } from '../../runtime/aws/ports.ts'
@@ -14,7 +14,7 @@ import { bodyStepParts, writePorts } from '../../runtime/aws/search-index.ts'
 const parts = bodyStepParts()
 
 const bulk = {
-  ...{ clock: clock(), choices: config() },
+  ...{ clock: clock(), choices: config(), matchLimits: matchLimitsOfPartners() },
   exports: {
     ...{ epoch: deploymentSettings().epoch, rows: jobRows(), workflow: exportWorkflow(), blobs: exportFiles() },
     report: (error: unknown) => report(error, 'export'),

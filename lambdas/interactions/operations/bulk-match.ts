@@ -11,6 +11,7 @@ import { storeRequestParts } from '../../export/match/request-parts.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { bulkInputOf, type SentMember } from '../../partners/bulk/bulk-input.ts'
 import type { MatchRequest, MatchSettings } from '../../partners/bulk/match-request.ts'
+import type { MatchLimits } from '../../partners/guesses/match-limits.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { PartnerKind } from '../../ports/rows/clients.ts'
@@ -25,6 +26,7 @@ import { checkParameters } from './operation-input.ts'
 export type BulkMatchPorts = {
   readonly clock: Clock
   readonly choices: MatchChoices
+  readonly matchLimits: Pick<MatchLimits, 'check'>
   readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch'> & { readonly blobs: Pick<BlobStore, 'put'> }
 }
 
@@ -37,9 +39,10 @@ export const startBulkMatch =
   async (request) => {
     if (request.type !== 'Group') throw fhirError(404, 'not-supported', `Members are matched by ${pathOf(kind)}`)
     checkParameters(request.parameters, [])
-    const { choices, clock, exports } = ports
+    const { choices, clock, exports, matchLimits } = ports
     const { identifiers } = requesterOf(request, OPERATIONS[kind])
     if (request.preferences['respond-async'] === undefined) throw needsPrefer('A match of many members')
+    if (identifiers !== undefined) await matchLimits.check(request.client)
     const limit = choices.maxMatchMembers
     const members = await bulkInputOf(request.resource, { structureIssuesOf, limit, pause: yieldIfDue })
     const match: MatchRequest = {

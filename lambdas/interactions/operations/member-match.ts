@@ -11,6 +11,7 @@ import { permissionOf, type SensitiveLabels } from '../../partners/consent/payer
 import { deniesPayers } from '../../partners/consent/permitted-members.ts'
 import { storedConsentIdOf, storedConsentOf } from '../../partners/consent/stored-consent.ts'
 import { matchedGroupOf } from '../../partners/groups/match-groups.ts'
+import type { MatchLimits } from '../../partners/guesses/match-limits.ts'
 import { findMember } from '../../partners/match/find-member.ts'
 import { consentNotComplied, memberAnswerOf, noMemberMatched } from '../../partners/match/match-answer.ts'
 import { type MemberInput, memberInputOf } from '../../partners/match/member-input.ts'
@@ -40,7 +41,11 @@ export type MatchChoices = {
   readonly treatment: Treatment
 }
 
-export type MemberMatchPorts = WritePorts & { readonly choices: MatchChoices; readonly exports: RowPorts }
+export type MemberMatchPorts = WritePorts & {
+  readonly choices: MatchChoices
+  readonly exports: RowPorts
+  readonly matchLimits: Pick<MatchLimits, 'check' | 'limit'>
+}
 
 const DAY = 24 * 60 * 60 * 1_000
 
@@ -54,6 +59,9 @@ export const memberMatch =
     if (request.type !== 'Patient') throw fhirError(404, 'not-supported', 'Members are matched by Patient/$member-match')
     checkParameters(request.parameters, [])
     const partner = requesterOf(request, 'member-match')
+    // A client of this payer may read all members anyway.
+    const limits = partner.identifiers === undefined ? undefined : ports.matchLimits
+    await limits?.check(request.client)
     const input = await memberInputOf(request.resource, { needsConsent: true, structureIssuesOf })
     const now = ports.clock.now()
     const { reading } = request
@@ -65,14 +73,18 @@ export const memberMatch =
     // guard: match-needs-consent
     if (asked === undefined) throw consentNotComplied()
     const data = { tenant: request.tenant, reading, index: ports.latest(), heads: ports.heads }
-    const patient = await memberOf(data, input, now, ports.choices)
-    const answer = memberAnswerOf(patient)
-    const owner = { partner: request.client, patient: patient.id!, sentPatient: sent.resource, bases: reading }
-    const own = storedConsentOf(consent!.resource, owner)
-    const [kept] = await readCurrent(data, 'Consent', [storedConsentIdOf(own)])
-    const left = kept === undefined ? asked : permittedUntil(kept)
-    // guard: revoked-consent-permits-nothing
-    if (left === undefined) throw noMemberMatched('denied')
+    const find = async () => {
+      const patient = await memberOf(data, input, now, ports.choices)
+      const answer = memberAnswerOf(patient)
+      const owner = { partner: request.client, patient: patient.id!, sentPatient: sent.resource, bases: reading }
+      const own = storedConsentOf(consent!.resource, owner)
+      const [kept] = await readCurrent(data, 'Consent', [storedConsentIdOf(own)])
+      const left = kept === undefined ? asked : permittedUntil(kept)
+      // guard: revoked-consent-permits-nothing
+      if (left === undefined) throw noMemberMatched('denied')
+      return { patient, answer, own, left }
+    }
+    const { patient, answer, own, left } = await (limits === undefined ? find() : limits.limit(request.client, input.person, find))
     const until = Math.min(asked, left)
     const sentPair = { patient: sent.resource, coverage: coverage.resource }
     const [payer] = ports.choices.payer

@@ -23,6 +23,15 @@ export type MemberOutcome =
 const noMatch = (reason: Unmatched): MemberOutcome => ({ kind: 'nomatch', reason })
 const constrained = (reason: Unmatched): MemberOutcome => ({ kind: 'consentconstraint', reason })
 
+/** Outcomes of members that were compared with no stored data. */
+const NOT_COMPARED: ReadonlySet<Unmatched | undefined> = new Set(['consent not complied with', 'incomplete'] as const)
+
+/** Whether the member was compared with the stored data, so that the outcome could reveal something about members. */
+export const wasCompared = (outcome: MemberOutcome): boolean => outcome.kind === 'match' || !NOT_COMPARED.has(outcome.reason)
+
+/** Outcome of a member whose person or card is blocked, because the partner guessed too often. */
+export const TOO_MANY_GUESSES: MemberOutcome = noMatch('too many guesses')
+
 /** Member whose Consent permits a disclosure and whose elements can be compared. */
 type ComparedMember = { readonly index: number; readonly member: SentMember; readonly person: SentPerson; readonly until: number }
 
@@ -89,7 +98,7 @@ async function permittedOutcomes(
 }
 
 /** Returns the person to find, or undefined if an element is missing that the match compares. */
-function personOf(member: SentMember): SentPerson | undefined {
+export function personOf(member: SentMember): SentPerson | undefined {
   const read = readPerson(member, '')
   return 'person' in read ? read.person : undefined
 }

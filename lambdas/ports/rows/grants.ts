@@ -1,6 +1,6 @@
 /**
  * State of the authorization server between requests: codes, refresh tokens, sessions, launches, consents, used assertions, attempts to log
- * in. Most of it expires. Secrets are never stored: their SHA-256 is the key.
+ * in, and guesses of partners at members. Most of it expires. Secrets are never stored: their SHA-256 is the key.
  *
  * Guarantees
  * - Of concurrent `add` calls for one key one returns true. Of concurrent `replace` calls for one number one returns true.
@@ -8,7 +8,7 @@
  * - An expired grant is never returned, whether `sweep` has removed it or not.
  * - Keys and owners are any well-formed texts of at most 1,000 characters. A value may have up to 100 kB of JSON.
  */
-export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 'assertion' | 'attempts'
+export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 'assertion' | 'attempts' | 'guesses'
 
 /**
  * Stored value of one kind. `value`: plain JSON. `expires`: milliseconds since 1970; absent: never. `owner`: `listOf` finds the grant by

@@ -1,16 +1,20 @@
-/** Ports of exports on AWS. Jobs are rows of the state table, files are in the export bucket, and a state machine runs the work. */
+/** Ports of exports and matches on AWS. Jobs are rows of the state table, files are in the export bucket, and a state machine runs the work. */
+import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
+import { readSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { lazyS3BlobCopier } from '../../adapters/s3/lazy-blob-copier.ts'
 import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.ts'
 import type { TypeSettings } from '../../export/plan/exported-types.ts'
+import { type MatchLimits, matchLimits } from '../../partners/guesses/match-limits.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
-import { config, deploymentSettings, stateTable } from './ports.ts'
+import { warn } from './log.ts'
+import { clock, config, deploymentSettings, stateTable } from './ports.ts'
 
 /** Rows of export jobs, and of the checkpoints that their steps store. */
 export const jobRows: () => Rows = /* @__PURE__ */ once(() => new DynamoDbRows(stateTable()))
@@ -30,3 +34,9 @@ export const exportTypeSettings = (): TypeSettings => ({
 })
 
 export const exportWorkflow: () => Workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().exportWorkflow))
+
+/** Limits of guesses by partners. */
+export const matchLimitsOfPartners: () => MatchLimits = /* @__PURE__ */ once(() => {
+  const now = (): number => clock().now()
+  return matchLimits({ grants: new DynamoDbGrants(stateTable(), now), readKey: () => readSecretKey(stateTable()), now, alert: warn })
+})

@@ -13,7 +13,7 @@ import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { clients } from './authorization.ts'
-import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
+import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows, matchLimitsOfPartners } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
 import { blobs, clock, config, deploymentSettings, expressions, identifierRows, indexProgress, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
@@ -56,6 +56,7 @@ const parts = (): ExportParts => ({
   readingOf,
   storeMatch: matchStore(matchPorts(), readingOf),
   isPartner: async (client) => (await clients().get(client))?.partner !== undefined,
+  matchLimits: matchLimitsOfPartners(),
   expressions,
   now,
   elapsed: () => performance.now(),

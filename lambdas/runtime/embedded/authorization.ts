@@ -23,6 +23,7 @@ import type { Authenticator } from '../../http/steps/authenticate.ts'
 import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Client } from '../../ports/rows/clients.ts'
+import type { Grants } from '../../ports/rows/grants.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { SigningKeys } from '../../ports/security/signing-keys.ts'
@@ -56,6 +57,8 @@ export type Authorization = {
   readonly authenticator: Authenticator
   /** Registered clients. With open access it finds none. */
   readonly clients: AuthPorts['clients']
+  /** Rows of the authorization server. With open access there are none, and their methods throw. */
+  readonly grants: Pick<Grants, 'get' | 'add' | 'replace' | 'remove'>
   /** All endpoints of the authorization server. With open access there are none. */
   readonly endpoints: Readonly<Record<AuthEndpointCode, Endpoint>> | Readonly<Record<string, never>>
   /**
@@ -95,7 +98,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   const all = opened.move()
   return {
     authenticator: tokenAuthenticator(verify),
-    clients: stores.clients,
+    ...{ clients: stores.clients, grants: stores.grants },
     endpoints: endpoints(ports),
     issue: (asked) => issue(ports, parts, asked),
     launch: ({ launch, operator }) => addLaunch({ ...stores, clock, audit: parts.audit, operator }, launch, launchCompletion(ports)),
@@ -131,6 +134,7 @@ const refuseOpen = () => Promise.reject(new Error('The server needs no tokens: i
 const OPEN: Authorization = {
   authenticator: openAuthenticator,
   clients: { get: async () => undefined },
+  grants: { get: refuseOpen, add: refuseOpen, replace: refuseOpen, remove: refuseOpen },
   endpoints: {},
   issue: () => refuseOpen(),
   launch: () => refuseOpen(),

@@ -10,6 +10,7 @@ import type { BaseUrls } from '../../fhir/references.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import type { ExportPorts } from '../../interactions/export/ports.ts'
 import { removeDisclosuresBefore } from '../../partners/disclosures/disclosures.ts'
+import { type MatchLimits, matchLimits } from '../../partners/guesses/match-limits.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Config } from '../config.ts'
 import { DISCLOSURES_FOLDER } from '../control/lost-files.ts'
@@ -17,6 +18,7 @@ import { additionalResourcesOf } from '../export-rules-setting.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { searchContextOf } from '../search-context.ts'
 import { ThreadedWorkflow } from '../threads/export/threaded-workflow.ts'
+import type { Authorization } from './authorization.ts'
 import type { Stores } from './stores.ts'
 
 export type ExportsParts = {
@@ -27,13 +29,16 @@ export type ExportsParts = {
   /** Returns the path of a file in the data folder. */
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
-  /** Secret key of the server, which signs the links to export files. */
+  readonly authorization: Pick<Authorization, 'grants'>
+  /** Secret key of the server, from which the keys of links to export files and of guesses derive. */
   readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
   /** Stores what a match found. */
   readonly storeMatch: ExportParts['storeMatch']
   readonly isPartner: ExportParts['isPartner']
   readonly report: (error: unknown) => void
+  /** Receives one-line warnings for the operator. */
+  readonly warn?: (line: string) => void
 }
 
 export type Exports = {
@@ -41,6 +46,7 @@ export type Exports = {
   readonly links: LinkSigner
   /** Records of disclosures to partners. */
   readonly disclosures: BlobStore
+  readonly matchLimits: MatchLimits
   /** Counts a request. Running exports then pause for requests. */
   readonly giveWay: () => void
   readonly close: () => Promise<void>
@@ -76,14 +82,18 @@ export async function openExports({
   stores,
   key,
   clock,
+  authorization,
   storeMatch,
   isPartner,
   report,
+  warn,
 }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
   const groupTypes = config.groupExportTypes
   const { payer, sensitiveLabels, payerWindowYears, providerSince } = config
+  const { grants } = authorization
+  const limits = matchLimits({ grants, readKey: async () => key, now: () => clock.now(), alert: (line) => warn?.(line) })
   await using opened = new AsyncDisposableStack()
   const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
@@ -102,6 +112,8 @@ export async function openExports({
       find: (plan) => searcher.find(plan),
       distinct: (...asked) => searcher.distinct(...asked),
       ...{ storeMatch, isPartner },
+      blockedAmong: limits.blockedAmong,
+      count: limits.count,
       readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),
     },
     report,
@@ -133,8 +145,7 @@ export async function openExports({
   const links = linkSigner(key, baseUrl)
   return {
     exports: { rows, blobs, workflow: exporter, urls: links, settings: { groupTypes, additionalResources }, report },
-    disclosures,
-    links,
+    ...{ disclosures, links, matchLimits: limits },
     giveWay: () => void Atomics.add(requests, 0, 1),
     close: () => all.disposeAsync(),
   }

@@ -34,7 +34,7 @@ export type EmbeddedPorts = Ports &
 
 /** Returns the handlers of all interactions. `runnerOf`: returns the runner of Bundle entries, which may request the given interactions. */
 export function interactionsOf(
-  ports: EmbeddedPorts & Pick<Exports, 'exports' | 'links' | 'disclosures'>,
+  ports: EmbeddedPorts & Pick<Exports, 'exports' | 'links' | 'disclosures' | 'matchLimits'>,
   runnerOf: (interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>) => EntryRunner,
 ): Readonly<Record<InteractionCode, Interaction>> {
   const entries = entryInteractions(ports)

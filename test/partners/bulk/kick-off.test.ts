@@ -1,18 +1,19 @@
 /** Kick-off of a match of many members. */
 import { describe, expect, it } from '@jest/globals'
-import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { type Access, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { admitJob } from '../../../lambdas/export/job/running-jobs.ts'
+import { fhirError } from '../../../lambdas/fhir/outcome.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { startBulkMatch } from '../../../lambdas/interactions/operations/bulk-match.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 import type { Tree } from '../../fixtures/resources.ts'
-import { ANN, bulkInput, OWN } from '../payer-exchange.ts'
+import { ANN, bulkInput, OTHER, OWN } from '../payer-exchange.ts'
 
 const BASE_URL = 'https://payer.example/fhir'
 
 /** Returns a server on which no job ends by itself. */
-function serverOf(blobs = new MemoryBlobs()) {
+function serverOf(blobs = new MemoryBlobs(), check: (client: string) => Promise<void> = async () => undefined) {
   let ids = 0
   const rows = new MemoryRows()
   const started: string[] = []
@@ -22,13 +23,24 @@ function serverOf(blobs = new MemoryBlobs()) {
     ...{ maxMatchMembers: 3, payerGroupDays: 366, providerGroupDays: 30 },
   }
   const exports = { rows, blobs, workflow, report: (error: unknown) => Promise.reject(error) }
-  const match = startBulkMatch({ clock: { now: () => 1, newId: () => `job${++ids}` }, choices, exports }, 'payer')
-  const request = (body: Tree, client = 'c'): FhirRequest => ({
-    ...{ tenant: 't', client, user: undefined, clientAuth: 'assertion', access: WHOLE_ACCESS, baseUrl: BASE_URL, requestId: 'r' },
+  const match = startBulkMatch({ clock: { now: () => 1, newId: () => `job${++ids}` }, choices, exports, matchLimits: { check } }, 'payer')
+  const request = (body: Tree, client = 'c', access: Access = WHOLE_ACCESS): FhirRequest => ({
+    ...{ tenant: 't', client, user: undefined, clientAuth: 'assertion', access, baseUrl: BASE_URL, requestId: 'r' },
     ...{ reading: { baseUrl: BASE_URL }, interaction: 'bulk-member-match', type: 'Group', parameters: [], posted: true, preconditions: {} },
     ...{ preferences: { 'respond-async': 'true' }, resource: body as FhirRequest['resource'] & object },
   })
-  return { started, rows, blobs, send: (body: Tree, client?: string) => match(request(JSON.parse(JSON.stringify(body)), client)) }
+  return {
+    started,
+    rows,
+    blobs,
+    send: (body: Tree, ...caller: [client?: string, access?: Access]) => match(request(JSON.parse(JSON.stringify(body)), ...caller)),
+  }
+}
+
+/** Access of a partner with the scope of its operation. */
+const PARTNER: Access = {
+  ...WHOLE_ACCESS,
+  partner: { partner: { kind: 'payer', identifiers: [OTHER] }, exported: WHOLE_ACCESS.clauses, operations: [] },
 }
 
 const membersOf = (count: number): Tree => bulkInput(Array.from({ length: count }, () => ({ member: ANN })))
@@ -58,6 +70,15 @@ describe('the kick-off of a match', () => {
     await expect(send(membersOf(1))).rejects.toEqual(expect.objectContaining({ status: 429 }))
     expect(await rows.read('exports', 'job6')).toBeUndefined()
     expect((await send(membersOf(1), 'another')).status).toBe(202)
+  })
+
+  it('is answered 429 while a partner has to wait, and stores nothing', async () => {
+    const { send, rows, started } = serverOf(new MemoryBlobs(), async (client) => {
+      throw fhirError(429, 'throttled', `${client} has to wait`)
+    })
+    await expect(send(membersOf(1), 'p', PARTNER)).rejects.toThrow('p has to wait')
+    expect([await rows.read('exports', 'job1'), started]).toEqual([undefined, []])
+    expect((await send(membersOf(1))).status).toBe(202)
   })
 
   it('counts no exports, and exports count no matches', async () => {

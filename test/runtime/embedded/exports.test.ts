@@ -15,6 +15,7 @@ import { kickOff, readFileLines, readJob } from '../../export/export-run.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { jobOf, noMatches, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
+import { MemoryGrants } from '../../fixtures/memory/grants.ts'
 import { patient } from '../../fixtures/resources.ts'
 import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
@@ -38,6 +39,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
     bases: {},
     storeMatch: noMatches,
     isPartner: async () => false,
+    authorization: { grants: new MemoryGrants(clock.now) },
     ...{ config: readConfig(settings), baseUrl: TEST_SEARCH_CONTEXT.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
   }).catch(async (error) => {
     await stores.close()

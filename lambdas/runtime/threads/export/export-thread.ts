@@ -64,6 +64,10 @@ const parts: ExportParts = {
   readingOf: async (tenant) => sameReading(tenant, await calls.call<SearchContext>('readingOf', tenant)),
   storeMatch: ({ id, tenant, client, baseUrl }, match) => calls.call('storeMatch', { id, tenant, client, baseUrl }, match),
   isPartner: (client) => calls.call('isPartner', client),
+  matchLimits: {
+    blockedAmong: (client, members) => calls.call('blockedAmong', client, members),
+    count: (client, count) => calls.call('count', client, count),
+  },
   expressions: () => expressions,
   now: () => Date.now(),
   elapsed: () => performance.now(),

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
 import type { PartnerSettings } from '../../../export/partner-export.ts'
-import type { ExportParts } from '../../../export/step-types.ts'
+import type { ExportParts, JobMatchLimits } from '../../../export/step-types.ts'
 import type { TransmittingPayer } from '../../../partners/disclosures/transmissions.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { MachineFault } from '../../../ports/faults.ts'
@@ -31,7 +31,7 @@ export type ExportThreadData = {
 }
 
 /** Methods of the server that the export thread calls by message. */
-export type ServerMethods = {
+export type ServerMethods = JobMatchLimits & {
   readonly settled: SettledVersions['settled']
   readonly find: Searches['find']
   readonly distinct: Searches['distinct']

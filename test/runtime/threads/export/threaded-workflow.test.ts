@@ -5,7 +5,7 @@ import { changeJob, setAttemptStart } from '../../../../lambdas/export/job/job-t
 import { logTextOf } from '../../../../lambdas/runtime/error-log.ts'
 import { ThreadedWorkflow } from '../../../../lambdas/runtime/threads/export/threaded-workflow.ts'
 import { kickOff, readJob } from '../../../export/export-run.ts'
-import { jobOf, noMatches } from '../../../fixtures/exporting.ts'
+import { jobOf, noMatches, noMatchLimits } from '../../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../../../fixtures/memory/kept-rows.ts'
 
@@ -43,6 +43,7 @@ function exporterOf(program: URL, heap = 100) {
       readingOf: () => Promise.reject(new Error('not asked')),
       storeMatch: noMatches,
       isPartner: async () => true,
+      ...noMatchLimits,
     },
     report: (error) => reports.push(error),
     onDied: (jobs) => died.push([...jobs]),

@@ -1,0 +1,122 @@
+/** Rows that count guesses. Five different tries without a match block a person or a card for a client. */
+import { changeValue } from '../../ports/rows/change.ts'
+import type { GrantRow, Grants } from '../../ports/rows/grants.ts'
+import type { Guess } from './guess.ts'
+
+export type GuessPorts = {
+  readonly grants: Pick<Grants, 'get' | 'add' | 'replace' | 'remove'>
+  /** Returns milliseconds since 1970. */
+  readonly now: () => number
+  /** Waits until other requests have ended, or have changed a row. */
+  readonly pause: (attempt: number) => Promise<void>
+}
+
+/** Different tries without a match that block a person or a card. */
+export const MAX_TRIES = 5
+
+const MINUTE = 60_000
+/** How long a try counts, and how long a block lasts, in milliseconds. */
+const PERIOD = 24 * 60 * MINUTE
+/** Maximum difference between the clocks of servers, in milliseconds. A later time is ignored: a clock was set back. */
+const SLACK = MINUTE
+/** How long a try may run, in milliseconds. If its outcome is not stored by then, it counts as one without a match. */
+const LONGEST = MINUTE
+
+/** `at`: start of a running try, or time of the outcome. */
+type Try = { readonly digest: string; readonly at: number; readonly isRunning?: true }
+
+/** `until`: end of the block. Times are in milliseconds since 1970. */
+type GuessRow = { readonly tries: readonly Try[]; readonly until?: number }
+
+/** Row after a change. `isNew`: this change began the block. */
+export type GuessState = { readonly isBlocked: boolean; readonly isNew: boolean }
+
+/** Begins a try. `busy`: others that run might still block the person or the card. */
+export async function beginTry(ports: GuessPorts, { key, tries }: Guess): Promise<'begun' | 'blocked' | 'busy'> {
+  let state: 'begun' | 'blocked' | 'busy' = 'begun'
+  await changeRow(ports, key, (row, now) => {
+    const others = row.tries.filter(({ digest }) => !tries.includes(digest))
+    state = 'begun'
+    // guard: blocked-guess-finds-no-member
+    if (row.until !== undefined || failedOf(others, now).length >= MAX_TRIES) state = 'blocked'
+    else if (others.length >= MAX_TRIES) state = 'busy'
+    if (state !== 'begun') return row
+    const missing = tries.filter((digest) => row.tries.every((each) => each.digest !== digest))
+    return { tries: [...row.tries, ...missing.map((digest) => ({ digest, at: now, isRunning: true as const }))] }
+  })
+  return state
+}
+
+/** Ends a try that does not count. `right`: it found a member, so the same try never counted. */
+export async function endTry(ports: GuessPorts, { key, tries }: Guess, outcome: 'right' | 'not made'): Promise<void> {
+  const isKept = ({ digest, isRunning }: Try): boolean => !tries.includes(digest) || (outcome === 'not made' && isRunning !== true)
+  await changeRow(ports, key, (row) => (row.until === undefined ? { tries: row.tries.filter(isKept) } : row))
+}
+
+/** Ends a try without a match. Counting the same try again has no effect but to prolong it. */
+export async function countTry(ports: GuessPorts, { key, tries }: Guess): Promise<GuessState> {
+  let state: GuessState = { isBlocked: true, isNew: false }
+  await changeRow(ports, key, (row, now) => {
+    state = { isBlocked: row.until !== undefined, isNew: false }
+    if (state.isBlocked) return row
+    const others = row.tries.filter(({ digest }) => !tries.includes(digest))
+    const all: readonly Try[] = [...others, ...tries.slice(0, MAX_TRIES).map((digest) => ({ digest, at: now }))]
+    if (failedOf(all, now).length < MAX_TRIES) return { tries: all }
+    state = { isBlocked: true, isNew: true }
+    return { tries: [], until: now + PERIOD }
+  })
+  return state
+}
+
+/** Whether the person or the card is blocked. */
+export async function isBlocked({ grants, now }: GuessPorts, key: string): Promise<boolean> {
+  const known = await grants.get('guesses', key)
+  return known !== undefined && currentRow(known.value as GuessRow, now()).until !== undefined
+}
+
+const failedOf = (tries: readonly Try[], now: number): readonly Try[] =>
+  tries.filter(({ at, isRunning }) => isRunning !== true || at + LONGEST <= now)
+
+/** Returns what counts of a row. */
+function currentRow({ tries, until }: GuessRow, now: number): GuessRow {
+  if (until !== undefined && now < until && until <= now + PERIOD + SLACK) return { tries: [], until }
+  return { tries: tries.filter(({ at }) => now - PERIOD < at && at <= now + SLACK) }
+}
+
+const EMPTY: GuessRow = { tries: [] }
+
+/** Changes a row. Nothing is stored if `next` returns the very row that it got. A row without tries is removed. */
+const changeRow = (ports: GuessPorts, key: string, next: (row: GuessRow, now: number) => GuessRow): Promise<unknown> =>
+  changeGuessGrant<GuessRow>(ports, key, (known) => {
+    const now = ports.now()
+    const row = currentRow(known ?? EMPTY, now)
+    const changed = next(row, now)
+    if (changed === row) return known
+    if (changed.until === undefined && changed.tries.length === 0) return undefined
+    return { ...changed, expires: changed.until ?? now + PERIOD }
+  })
+
+/** Changes the value of a grant. `expires`: time after which it is not read again, in milliseconds since 1970. */
+export const changeGuessGrant = <Value extends object>(
+  { grants, pause }: GuessPorts,
+  key: string,
+  next: (value: Value | undefined) => (Value & { readonly expires?: number }) | undefined,
+): Promise<unknown> =>
+  changeValue<Value & { readonly expires?: number }, Known<Value>>(
+    {
+      async read() {
+        const row = await grants.get('guesses', key)
+        return { row, value: row?.value as Value | undefined }
+      },
+      async write(changed, { row }) {
+        if (changed === undefined) return row === undefined || grants.remove('guesses', key, row.number)
+        const { expires, ...value } = changed
+        const grant = { owner: '', value, ...(expires === undefined ? {} : { expires }) }
+        return row === undefined ? grants.add('guesses', key, grant) : grants.replace('guesses', row, grant)
+      },
+      pause,
+    },
+    next,
+  )
+
+type Known<Value> = { readonly row: GrantRow | undefined; readonly value: Value | undefined }

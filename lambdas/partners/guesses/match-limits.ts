@@ -1,0 +1,141 @@
+/**
+ * Limits of guesses by partners. A partner that knows a person could try card numbers until one matches, and the reverse. Every member that
+ * was compared and not matched counts, whatever the reason, so that the limits reveal no reason either.
+ */
+import { FhirError } from '../../fhir/outcome.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
+import { MachineFault } from '../../ports/faults.ts'
+import { noMemberMatched, unmatchedReasonOf } from '../match/match-answer.ts'
+import type { SentPerson } from '../match/match-rules.ts'
+import { type Guess, type GuessDigests, guessDigests } from './guess.ts'
+import { beginTry, countTry, endTry, type GuessPorts, isBlocked } from './guess-rows.ts'
+import { checkMatchRate, countMembers, type MatchCount } from './match-rate.ts'
+
+/** Member of a match of many that was compared with the stored data. */
+export type ComparedPerson = { readonly person: SentPerson; readonly isMatched: boolean }
+
+/** `client`: id of the partner. Clients of this payer have no limits: they may read all members anyway. */
+export type MatchLimits = {
+  /** Throws FhirError 429 while the client has to wait, because it sent too many strangers. */
+  readonly check: (client: string) => Promise<void>
+  /**
+   * Runs `find`, which throws the response for no match. Throws this response without running it if the person or the card is blocked for
+   * the client. Running calls count as failed ones until they end, so parallel guesses gain nothing.
+   */
+  readonly limit: <Found>(client: string, person: SentPerson, find: () => Promise<Found>) => Promise<Found>
+  /** Counts members that were not matched. Returns the positions of those whose person or card is blocked. It may be repeated. */
+  readonly blockedAmong: (client: string, members: readonly ComparedPerson[]) => Promise<readonly number[]>
+  /** Counts the members of a job. Repeating it has no further effect. */
+  readonly count: (client: string, count: MatchCount) => Promise<void>
+}
+
+export type MatchLimitPorts = Pick<GuessPorts, 'grants' | 'now'> & {
+  /** Returns the secret key of the server. */
+  readonly readKey: () => Promise<Uint8Array>
+  /** Alerts the operator by a line that begins with `MemberGuessing`. It names no person and no card. */
+  readonly alert: (line: string) => void
+  readonly pause?: GuessPorts['pause']
+}
+
+/** Rows that are changed at the same time. */
+const WIDTH = 50
+/** Maximum pauses of one request, about 12 seconds together. */
+const MAX_PAUSES = 60
+/** Waits longer with each attempt, at most 200 milliseconds. */
+const PAUSE: GuessPorts['pause'] = (attempt) =>
+  new Promise((resolve) => setTimeout(resolve, Math.min(10 * 2 ** attempt, 200) * (0.5 + Math.random() / 2)))
+
+export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): MatchLimits {
+  const ports: GuessPorts = { pause: PAUSE, ...some }
+  let digests: Promise<GuessDigests> | undefined
+  const guessesOf = async (client: string, person: SentPerson): Promise<readonly Guess[]> => {
+    digests ??= readKey().then(guessDigests)
+    digests.catch(() => {
+      digests = undefined
+    })
+    return (await digests)(client, person)
+  }
+  const alertOf = (client: string, blocked: Readonly<Record<Guess['of'], number>>): void => {
+    for (const kind of ['person', 'card'] as const) if (blocked[kind] > 0) alert(blockedText(client, kind, blocked[kind]))
+  }
+  const count = async (client: string, each: MatchCount): Promise<void> => {
+    if (await countMembers(ports, client, each)) alert(strangersText(client))
+  }
+  const countAll = async (client: string, guesses: readonly Guess[]): Promise<void> => {
+    const blocked = { person: 0, card: 0 }
+    for (const [i, { isNew }] of (await Promise.all(guesses.map((guess) => countTry(ports, guess)))).entries())
+      if (isNew) blocked[guesses[i]!.of]++
+    alertOf(client, blocked)
+  }
+  return {
+    check: (client) => checkMatchRate(ports, client),
+    count,
+    async limit(client, person, find) {
+      const guesses = await guessesOf(client, person)
+      if (!(await beginAll(ports, guesses))) {
+        await count(client, { members: 1, matched: 0 })
+        throw noMemberMatched('too many guesses')
+      }
+      const end = (outcome: 'right' | 'not made') => Promise.all(guesses.map((guess) => endTry(ports, guess, outcome)))
+      try {
+        const found = await find()
+        await end('right')
+        await count(client, { members: 1, matched: 1 })
+        return found
+      } catch (error) {
+        const isUnmatched = error instanceof FhirError && unmatchedReasonOf(error) !== undefined
+        // guard: unmatched-member-is-counted
+        await (isUnmatched ? countAll(client, guesses) : end('not made'))
+        if (isUnmatched) await count(client, { members: 1, matched: 0 })
+        throw error
+      }
+    },
+    async blockedAmong(client, members) {
+      const rows = new Map<string, JobRow>()
+      for (const [position, { person, isMatched }] of members.entries())
+        for (const { of, key, tries } of await guessesOf(client, person)) {
+          const row = rows.get(key) ?? { of, key, wrong: new Set(), right: new Set(), positions: [] }
+          rows.set(key, row)
+          row.positions.push(position)
+          for (const each of tries) row[isMatched ? 'right' : 'wrong'].add(each)
+        }
+      const blocked = { person: 0, card: 0 }
+      const positions = new Set<number>()
+      await forEachInParallel([...rows.values()], WIDTH, async ({ of, key, wrong, right, positions: own }) => {
+        const tries = [...wrong].filter((each) => !right.has(each))
+        const state =
+          tries.length === 0 ? { isBlocked: await isBlocked(ports, key), isNew: false } : await countTry(ports, { of, key, tries })
+        if (state.isNew) blocked[of]++
+        if (state.isBlocked) for (const each of own) positions.add(each)
+      })
+      alertOf(client, blocked)
+      return [...positions].sort((a, b) => a - b)
+    },
+  }
+}
+
+/** Row of a person or a card in a job. `right`: tries that found a member, which is no guess. */
+type JobRow = Pick<Guess, 'of' | 'key'> & {
+  readonly wrong: Set<string>
+  readonly right: Set<string>
+  readonly positions: number[]
+}
+
+/** Returns false if a person or a card is blocked. A request that has to wait for others holds nothing, so no two wait for each other. */
+async function beginAll(ports: GuessPorts, guesses: readonly Guess[]): Promise<boolean> {
+  for (let attempt = 0; ; attempt++) {
+    const states = await Promise.all(guesses.map((guess) => beginTry(ports, guess)))
+    if (states.every((state) => state === 'begun')) return true
+    await Promise.all(guesses.map((guess, i) => (states[i] === 'begun' ? endTry(ports, guess, 'not made') : undefined)))
+    if (states.includes('blocked')) return false
+    if (attempt >= MAX_PAUSES) throw new MachineFault('overloaded', 'a match waits too long for others')
+    await ports.pause(attempt)
+  }
+}
+
+const blockedText = (client: string, of: Guess['of'], times: number): string =>
+  `MemberGuessing: the partner ${client} sent five different ${of === 'person' ? 'cards for one person' : 'persons for one card'} without a match` +
+  `${times === 1 ? '' : `, ${times} times`}. It gets no match for this ${of} for 24 hours`
+
+const strangersText = (client: string): string =>
+  `MemberGuessing: the partner ${client} sent many members within an hour, and few of them were matched. Its matches are answered 429 for an hour`

@@ -1,0 +1,85 @@
+/** Share of the members of a client that are matched. A client that sends many strangers has to wait. */
+import { FhirError } from '../../fhir/outcome.ts'
+import { changeGuessGrant, type GuessPorts } from './guess-rows.ts'
+
+/** Members of a request. `job`: id of the match of many members, which counts once. */
+export type MatchCount = { readonly members: number; readonly matched: number; readonly job?: string }
+
+/** Members that a client may send in an hour, whatever their outcomes. */
+export const FREE_MEMBERS = 1_000
+/** Minimum share of members that are matched, above FREE_MEMBERS. */
+const MIN_SHARE = 0.1
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+/** Requests for one member within this time share an entry. In milliseconds. */
+const SLICE = 5 * MINUTE
+/** Maximum difference between the clocks of servers, in milliseconds. A later time is ignored: a clock was set back. */
+const SLACK = MINUTE
+/** Maximum entries of a row, whose size is limited. Then the two oldest become one, which forgets their jobs. */
+const ENTRIES = 200
+
+type Entry = MatchCount & { readonly at: number }
+
+/** `until`: end of the wait. Times are in milliseconds since 1970. */
+type RateRow = { readonly entries: readonly Entry[]; readonly until?: number }
+
+const keyOf = (client: string): string => `client ${client}`
+
+/** Throws FhirError 429 while the client has to wait. */
+export async function checkMatchRate({ grants, now }: GuessPorts, client: string): Promise<void> {
+  const { until } = currentRow((await grants.get('guesses', keyOf(client)))?.value as RateRow | undefined, now())
+  // guard: many-strangers-are-throttled
+  if (until !== undefined) throw tooManyStrangers(until - now())
+}
+
+/** Counts members. Returns true if the client has to wait from now on. Counting a job again has no effect. */
+export async function countMembers(ports: GuessPorts, client: string, count: MatchCount): Promise<boolean> {
+  let isNew = false
+  await changeGuessGrant<RateRow>(ports, keyOf(client), (known) => {
+    isNew = false
+    const now = ports.now()
+    const { entries, until } = currentRow(known, now)
+    // guard: job-counts-once
+    if (count.job !== undefined && entries.some(({ job }) => job === count.job)) return known
+    const all = limited(added(entries, { ...count, at: now }))
+    isNew = until === undefined && isTooLow(all)
+    const end = isNew ? now + HOUR : until
+    return { entries: all, ...(end === undefined ? {} : { until: end }), expires: (end ?? now) + HOUR }
+  })
+  return isNew
+}
+
+function currentRow(row: RateRow | undefined, now: number): RateRow {
+  const { entries = [], until } = row ?? {}
+  const live = entries.filter(({ at }) => now - HOUR < at && at <= now + SLACK)
+  return { entries: live, ...(until !== undefined && now < until && until <= now + HOUR + SLACK ? { until } : {}) }
+}
+
+function added(entries: readonly Entry[], entry: Entry): readonly Entry[] {
+  const last = entries.findLastIndex(({ job, at }) => job === undefined && Math.floor(at / SLICE) === Math.floor(entry.at / SLICE))
+  return entry.job !== undefined || last === -1 ? [...entries, entry] : entries.with(last, merged(entries[last]!, entry))
+}
+
+const limited = (entries: readonly Entry[]): readonly Entry[] =>
+  entries.length <= ENTRIES ? entries : [merged(entries[0]!, entries[1]!), ...entries.slice(2)]
+
+const merged = (a: Entry, b: Entry): Entry => ({ at: b.at, members: a.members + b.members, matched: a.matched + b.matched })
+
+function isTooLow(entries: readonly Entry[]): boolean {
+  const members = entries.reduce((sum, entry) => sum + entry.members, 0)
+  return members >= FREE_MEMBERS && entries.reduce((sum, entry) => sum + entry.matched, 0) < MIN_SHARE * members
+}
+
+const tooManyStrangers = (wait: number): FhirError =>
+  new FhirError(
+    429,
+    [
+      {
+        severity: 'error',
+        code: 'throttled',
+        text: `Fewer than ${100 * MIN_SHARE} % of at least ${FREE_MEMBERS} members that this client sent within an hour were matched. Nothing was matched: try again later`,
+      },
+    ],
+    { 'retry-after': String(Math.ceil(wait / 1_000)) },
+  )
