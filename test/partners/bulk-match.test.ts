@@ -84,6 +84,16 @@ describe('a match of the members that a provider treats', () => {
       ])
     }))
 
+  it('finds a member with 6 MB of data, and one beside it', () =>
+    withPayer(async (_server, partner) => {
+      const body = bulkInput([{ member: ANN }, { member: BERT }])
+      const data = 'QUJD'.repeat(1_500_000)
+      body.parameter[0].part[0].resource.photo = [{ contentType: 'image/png', data }]
+      expect(await membersOf(partner, await bulkMatch(partner, body))).toEqual({ match: ['Patient/ann', 'Patient/bert'] })
+      const [sent] = (await onlyGroup(partner)).contained
+      expect(sent.photo[0].data).toBe(data)
+    }))
+
   const withProvider = (proof: (server: SettingsServer, provider: TestClient) => Promise<void>, more = {}): Promise<void> =>
     withPayer(async (server) => proof(server, await partnerOf(server, 'provider')), more)
 
