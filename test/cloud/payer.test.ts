@@ -4,6 +4,7 @@ import { clientOf, type TestClient, type Tree } from '../api/server.ts'
 import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
 import {
   ANN,
+  BERT,
   bulkInput,
   EXPORT_TYPE,
   expectRecordWithoutAmounts,
@@ -76,6 +77,11 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     )
     expect(groups.map(({ member }) => member.map(({ entity }: Tree) => entity.reference))).toEqual([['Patient/ann'], ['#p1']])
     expect((await partner.get(`/Group/${groups[0]!.id}`)).body.quantity).toBe(1)
+  })
+
+  it('finds no person whose card was guessed five times', async () => {
+    for (const card of ['1', '2', '3', '4', '5']) expect((await match(partner, { ...BERT, card })).status).toBe(422)
+    expect((await match(partner, BERT)).status).toBe(422)
   })
 
   it('finds no stranger, and reads no member', async () => {

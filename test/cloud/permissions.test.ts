@@ -80,11 +80,11 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
     expect(left.map(([permission]) => permission).sort()).toEqual([])
   })
 
-  test('let FHIR interactions read only signing keys and revocations of the authorization server', () => {
+  test('let FHIR interactions use only keys, revocations and guesses of the authorization server', () => {
     const used = new Map<string, Set<string>>()
     for (const { functionName, action, context = {} } of needsOf(recorded()))
       for (const key of [context['dynamodb:LeadingKeys'] ?? []].flat()) {
-        const kind = /^(?:CLIENTS|USERS|SIGNING_KEYS|GRANT(?=#)|OWNED(?=#)|REVOKED(?=#))/.exec(key)?.[0]
+        const kind = /^(?:CLIENTS|USERS|SIGNING_KEYS|GRANT#guesses|GRANT(?=#)|OWNED(?=#)|REVOKED(?=#))/.exec(key)?.[0]
         const what = `${kind} ${/Get|Query/.test(action) ? 'read' : 'written'}`
         if (kind !== undefined) used.set(what, (used.get(what) ?? new Set()).add(functionName))
       }
@@ -98,6 +98,8 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       'USERS written': ['authorize'],
       'GRANT read': ['authorize', 'introspect', 'revoke', 'token'],
       'GRANT written': ['authorize', 'token'],
+      'GRANT#guesses read': ['export-step', 'member-match'],
+      'GRANT#guesses written': ['export-step', 'member-match'],
       'OWNED read': ['authorize'],
       'OWNED written': ['authorize', 'token'],
       'REVOKED read': [...verifying, 'authorize', 'revoke', 'token'].sort(),
