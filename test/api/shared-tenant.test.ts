@@ -4,6 +4,8 @@ import { issuesOf, itOnEmbedded, newId, type TestResponse, type Tree, withServer
 
 const client = withServer({ FHIR_TENANCY: 'on', FHIR_SHARED_TENANT: 'commons', FHIR_CLIENT_IDS: 'optional' })
 
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
 type Headers = Readonly<Record<string, string>>
 
 /** The client in one tenant. Its writes wait for the index, because other tenants search for them. */
@@ -17,7 +19,7 @@ const inTenant = (tenant: string) => {
       const { status, text } = await send('PUT', `/${resource.resourceType}/${resource.id}`, resource)
       if (status >= 300) throw new Error(text)
     },
-    post: (path: string, body: unknown) => send('POST', path, body),
+    post: (path: string, body: unknown, more?: Headers) => send('POST', path, body, more),
     delete: (path: string) => send('DELETE', path),
   }
 }
@@ -185,6 +187,82 @@ itOnEmbedded('AWS lists no profiles of tenants')('The CapabilityStatement lists 
   await commons.put(profile(url, 'birthDate'))
   const { body } = await north.get('/metadata')
   expect(body.rest[0].resource.find(({ type }: Tree) => type === 'Patient').supportedProfile).toContain(url)
+})
+
+describe('A search for definitions', () => {
+  const titles = async (path: string, tenant = north): Promise<readonly string[]> =>
+    ((await tenant.get(path)).body.entry ?? []).map(({ resource }: Tree) => resource.title)
+
+  it('finds the shared ones and those of the tenant, which replace shared ones', async () => {
+    const name = newId()
+    const of = (i: number, title: string): Tree => valueSet(`${name}-${i}`, { name, title })
+    for (const i of [1, 2, 4]) await commons.put(of(i, `shared ${i}`))
+    for (const i of [2, 3]) await north.put(of(i, `own ${i}`))
+    const all = ['shared 1', 'own 2', 'own 3', 'shared 4']
+    expect(await titles(`/ValueSet?name=${name}`)).toEqual(all)
+    expect(await titles(`/ValueSet?name=${name}&_sort=-title`)).toEqual(['shared 4', 'shared 1', 'own 3', 'own 2'])
+    expect(await titles(`/ValueSet?name=${name}&title=shared%202`)).toEqual([])
+    expect(await titles(`/ValueSet?name=${name}&_count=2&_skip=1`)).toEqual(['own 2', 'own 3'])
+    expect(await titles(`/ValueSet?name=${name}`, inTenant('south'))).toEqual(['shared 1', 'shared 2', 'shared 4'])
+    expect(await titles(`/ValueSet?name=${name}`, commons)).toEqual(['shared 1', 'shared 2', 'shared 4'])
+    expect((await north.get(`/ValueSet?name=${name}&_summary=count`)).body.total).toBe(4)
+    const found = await north.post('/ValueSet/_search', `name=${name}&_total=accurate&_count=1`, FORM)
+    expect([found.body.total, found.body.entry.length]).toEqual([4, 1])
+    const paged: string[] = []
+    for (let path: string | undefined = `/ValueSet?name=${name}&_count=1`; path !== undefined; ) {
+      const { body }: TestResponse = await north.get(path)
+      paged.push(...body.entry.map(({ resource }: Tree) => resource.title))
+      path = body.link
+        .find(({ relation }: Tree) => relation === 'next')
+        ?.url.replace(client.base(), '')
+        .replace(/^http:\/\/127\.0\.0\.1\/fhir/, '')
+    }
+    expect(paged).toEqual(all)
+    const grouped = await north.get(`/ValueSet?name=${name}&_group=status`)
+    expect(grouped.body.entry[0].search.extension[0].extension).toContainEqual({ url: 'size', valueInteger: 4 })
+  })
+
+  it('works in a Bundle, and on several types', async () => {
+    const name = newId()
+    await commons.put(valueSet(name, { name, title: 'shared' }))
+    await north.put({ resourceType: 'ConceptMap', id: name, name, title: 'own', status: 'active' })
+    const entry = [{ request: { method: 'GET', url: `ValueSet?name=${name}` } }]
+    const { body } = await north.post('/', { resourceType: 'Bundle', type: 'batch', entry })
+    expect(body.entry[0].resource.entry.map(({ resource }: Tree) => resource.title)).toEqual(['shared'])
+    expect(await titles(`/?_type=ValueSet,ConceptMap,Patient&_id=${name}`)).toEqual(['own', 'shared'])
+  })
+
+  it('includes shared definitions by canonical URL and by reference', async () => {
+    const name = newId()
+    await commons.put(valueSet(`${name}-1`, { url: `urn:${name}`, version: '2', title: 'shared' }))
+    await north.put(valueSet(`${name}-2`, { url: `urn:${name}`, version: '1', title: 'own' }))
+    const map = (id: string, target: string): Tree => ({
+      resourceType: 'ConceptMap',
+      id,
+      title: id,
+      status: 'active',
+      targetCanonical: target,
+    })
+    await north.put(map(`${name}-a`, `urn:${name}`))
+    await north.put(map(`${name}-b`, `urn:${name}|2`))
+    const withTarget = (id: string) => titles(`/ConceptMap?_id=${name}-${id}&_include=ConceptMap:target`)
+    expect([await withTarget('a'), await withTarget('b')]).toEqual([
+      [`${name}-a`, 'own'],
+      [`${name}-b`, 'shared'],
+    ])
+    expect(await titles(`/ValueSet?_id=${name}-1&_revinclude=ConceptMap:target`)).toEqual(['shared', `${name}-a`, `${name}-b`])
+    expect(await titles(`/ConceptMap?target:ValueSet.version=2&target:ValueSet.url=urn:${name}`)).toEqual([`${name}-a`, `${name}-b`])
+    const item = [{ item: { reference: `ValueSet/${name}-1` } }]
+    await north.put({ resourceType: 'List', id: name, title: 'list', status: 'current', mode: 'working', entry: item })
+    expect(await titles(`/List?_id=${name}&_include=List:item`)).toEqual(['list', 'shared'])
+  })
+
+  it('explains both lookups', async () => {
+    const name = newId()
+    await commons.put(valueSet(name, { name }))
+    const { text } = await north.get(`/ValueSet?name=${name}`, { prefer: 'explain' })
+    expect(text).toContain('The plan')
+  })
 })
 
 it('A write to a tenant never changes a shared definition', async () => {

@@ -1,20 +1,8 @@
 /** What every SearchIndex must do. An adapter's test hands over how to make an empty one. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import {
-  and,
-  comparePositions,
-  compareText,
-  type GroupPlan,
-  type Matching,
-  not,
-  type Plan,
-  type Predicate,
-  predicateOf,
-  type RangeTest,
-  type SortKey,
-} from '../../lambdas/ports/search/plan.ts'
-import type { GroupPage, Hit, HitGroup, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
+import { and, comparePositions, type GroupPlan, not, type Plan, type Predicate, type RangeTest } from '../../lambdas/ports/search/plan.ts'
+import type { GroupPage, HitGroup, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { matchesPredicate, sortPositionOf } from '../../lambdas/search/evaluate.ts'
 import { resolveChains, unrestrictedSearchAccess } from '../../lambdas/search/query/condition.ts'
@@ -22,6 +10,7 @@ import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf, versionsOf } from './generated-search.ts'
 import { document } from './index-document.ts'
+import { allPages, groupMeaning, matchesOf, meaning, shownOf } from './search-meaning.ts'
 
 export type OpenedIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
 
@@ -612,76 +601,6 @@ export function searchIndexContract(name: string, create: () => Promise<OpenedIn
       }
     })
   })
-}
-
-const shownOf = ({ hits, more, total }: HitPage) => ({
-  hits: hits.map(({ type, id, version, position }) => ({ type, id, version, position })),
-  more,
-  total,
-})
-
-/** The live documents the plan means. */
-function matchesOf({ tenant, types, where, access }: Matching, history: readonly IndexDocument[]): readonly IndexDocument[] {
-  const newest = new Map<string, IndexDocument>()
-  for (const each of history) {
-    const name = `${each.type}/${each.id}`
-    if (each.tenant === tenant && each.version > (newest.get(name)?.version ?? 0)) newest.set(name, each)
-  }
-  return [...newest.values()].filter(
-    (each) => !each.deleted && types.includes(each.type) && matchesPredicate(predicateOf({ where, access }, each.type), each),
-  )
-}
-
-const sorted = (documents: readonly IndexDocument[], order: readonly SortKey[]): readonly (Hit & { readonly document: IndexDocument })[] =>
-  documents
-    .map((document) => ({
-      document,
-      type: document.type,
-      id: document.id,
-      version: document.version,
-      position: sortPositionOf(document, order),
-    }))
-    .sort((a, b) => comparePositions(a.position, b.position, order))
-
-const hitOf = ({ type, id, version, position }: Hit): Hit => ({ type, id, version, position })
-
-/** The page by the book: every live document is judged, sorted and cut. */
-function meaning(plan: Plan, history: readonly IndexDocument[]): HitPage {
-  const matches = sorted(matchesOf(plan, history), plan.order)
-  const skip = plan.skip ?? 0
-  return {
-    hits: matches.slice(skip, skip + plan.limit).map(hitOf),
-    more: matches.length > skip + plan.limit,
-    ...(plan.total === 'none' ? {} : { total: matches.length }),
-  }
-}
-
-function groupMeaning(plan: GroupPlan, history: readonly IndexDocument[]): GroupPage {
-  const matches = sorted(matchesOf(plan, history), plan.order)
-  const keys = new Set(matches.flatMap(({ document }) => document.groups[plan.field] ?? []))
-  const groups = [...keys]
-    .map((key) => ({ key, members: matches.filter(({ document }) => document.groups[plan.field]?.includes(key)) }))
-    .sort((a, b) => matches.indexOf(a.members[0]!) - matches.indexOf(b.members[0]!) || compareText(a.key, b.key))
-  const skip = plan.skip ?? 0
-  return {
-    groups: groups
-      .slice(skip, skip + plan.limit)
-      .map(({ key, members }) => ({ key, size: members.length, hits: members.slice(0, plan.hits).map(hitOf) })),
-    more: groups.length > skip + plan.limit,
-    total: matches.length,
-  }
-}
-
-/** Follows the positions to the end. */
-async function allPages(index: SearchIndex, plan: Plan): Promise<HitPage['hits']> {
-  const hits: HitPage['hits'][number][] = []
-  for (let after: Plan['after']; ; ) {
-    const page = await index.find({ ...plan, ...(after === undefined ? {} : { after }) })
-    hits.push(...page.hits)
-    if (!page.more) return hits
-    expect(page.hits).toHaveLength(plan.limit)
-    after = page.hits.at(-1)!.position
-  }
 }
 
 const NOW = Date.UTC(2020, 5, 1)

@@ -18,6 +18,7 @@ import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-r
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
 import { publicIndex } from '../searching/public-search.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
+import { sharedIndex } from '../searching/shared-index.ts'
 
 /** Creates the search interaction. `letters`: scope letters; searches find a resource only if the access allows it for each of them. */
 export const search =
@@ -26,8 +27,9 @@ export const search =
     const outdated = outdatedWarningIndex(all.index)
     const eventual = received.preferences.consistency === 'eventual' ? eventualIndex(outdated.index) : undefined
     const index = eventual?.index ?? outdated.index
-    const ports = { ...all, index: received.isPublic ? publicIndex(index, () => performance.now()) : index }
-    const request = await withMemberData(ports, received)
+    const limited = received.isPublic ? publicIndex(index, () => performance.now()) : index
+    const request = await withMemberData({ ...all, index: limited }, received)
+    const ports = { ...all, index: sharedIndex(limited, request) }
     const page = await parsePageRequest(ports, request)
     const asked = page.search
     const searcher = searchAccessOf(request, letters)

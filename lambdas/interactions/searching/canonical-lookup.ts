@@ -23,8 +23,8 @@ const AT_ONCE = 100
 type Called = { readonly hits: readonly Hit[]; readonly read: ReadVersions<Hit> }
 
 /**
- * Finds the visible resource that each URL refers to, if any. For a URL without a version it is the resource with the highest version, and
- * among equal versions the one changed last.
+ * Finds the visible resource that each URL refers to, if any. A resource of the tenant comes before one of the shared tenant. For a URL
+ * without a version it is then the resource with the highest version, and among equal versions the one changed last.
  */
 export async function findByCanonical(ports: PagePorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
   if (canonicals.size === 0) return { hits: [], read: async () => [] }
@@ -39,7 +39,7 @@ export async function findByCanonical(ports: PagePorts, request: FhirRequest, ca
     const some = hits.slice(at, at + AT_ONCE)
     heads = new Map((await versionsOf(ports, request, some)).map((head, i) => [some[i]!, head]))
     for (const [hit, head] of heads)
-      for (const candidate of await candidatesOf(hit, head)) {
+      for (const candidate of await candidatesOf(hit, head, request.tenant)) {
         const { name } = candidate
         const known = highest.get(name)
         if (canonicals.get(name)?.has(head.type) && (known === undefined || isHigher(candidate, known))) highest.set(name, candidate)
@@ -54,16 +54,27 @@ export async function findByCanonical(ports: PagePorts, request: FhirRequest, ca
   }
 }
 
-/** Resource with a matching URL. `name`: its URL, alone or with its version. Has no body, because there may be many candidates. */
-type Candidate = { readonly hit: Hit; readonly name: string; readonly version: string; readonly lastUpdated: number }
-
-async function candidatesOf(hit: Hit, head: ResourceVersion): Promise<readonly Candidate[]> {
-  const names = await namesOf(head)
-  const [url = '', whole = url] = names
-  return names.map((name) => ({ hit, name, version: whole.slice(url.length + 1), lastUpdated: head.lastUpdated }))
+/**
+ * Resource with a matching URL. `name`: its URL, alone or with its version. `isOwn`: whether it is not one of the shared tenant. Has no
+ * body, because there may be many candidates.
+ */
+type Candidate = {
+  readonly hit: Hit
+  readonly name: string
+  readonly version: string
+  readonly lastUpdated: number
+  readonly isOwn: boolean
 }
 
-const isHigher = (a: Candidate, b: Candidate): boolean => (compareVersions(a.version, b.version) || a.lastUpdated - b.lastUpdated) > 0
+async function candidatesOf(hit: Hit, head: ResourceVersion, tenant: string): Promise<readonly Candidate[]> {
+  const names = await namesOf(head)
+  const [url = '', whole = url] = names
+  const { lastUpdated } = head
+  return names.map((name) => ({ hit, name, version: whole.slice(url.length + 1), lastUpdated, isOwn: head.tenant === tenant }))
+}
+
+const isHigher = (a: Candidate, b: Candidate): boolean =>
+  (Number(a.isOwn) - Number(b.isOwn) || compareVersions(a.version, b.version) || a.lastUpdated - b.lastUpdated) > 0
 
 /** Returns, for each resource version with a type that has canonical URLs, its URL alone and with its version. */
 export async function canonicalsOfVersions(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {

@@ -16,6 +16,7 @@ import { isHiddenParameter } from '../../search/query/hidden-parameters.ts'
 import { type Include, referenceParametersOf } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
+import { withSharedDefinitions } from '../resources/shared-definitions.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { type ReadVersions, readUpTo } from './bounded-reads.ts'
@@ -152,7 +153,7 @@ async function addReferred(
         if (wanted.has(target) || wanted.has(undefined)) keys.set(name, { tenant, type: target, id })
       }
   }
-  await found.add([...keys.values()], seen.current)
+  await found.add([...keys.values()], withSharedDefinitions(request, seen).current)
   const { hits, read } = await findByCanonical(ports, request, canonicals)
   await found.add(hits, read)
 }

@@ -36,9 +36,8 @@ export async function versionsOf(
   hits: readonly Hit[],
   room = MAX_PAGE_BYTES,
 ): Promise<readonly ResourceVersion[]> {
-  const { tenant } = request
   const seen = resources(request, 's')
-  const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
+  const keys = hits.map(({ tenant = request.tenant, type, id, version }) => ({ tenant, type, id, versionId: version }))
   const versions = await readUpTo(room, keys, seen.versions)
   return versions.map((version) => {
     if (version === undefined) throw new MachineFault('index-ahead', 'the index knows a version that the store does not have')

@@ -56,7 +56,9 @@ export type Tuple = {
   readonly ranges: readonly (readonly [low: number, high: number])[]
 }
 
+/** `tenant`: tenant of the resource. Absent: that of the plan. An adapter never sets it. */
 export type Hit = {
+  readonly tenant?: string
   readonly type: string
   readonly id: string
   readonly version: number

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe } from '@jest/globals'
 import { exactValuesContract, executorOf } from '../../contracts/exact-values.contract.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'
+import { sharedIndexContract } from '../../contracts/shared-index.contract.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex, withShards } from '../../engines/opensearch-index.ts'
 import { isFullRun } from '../../fixtures/long-runs.ts'
 
@@ -11,6 +12,8 @@ const SHARDS = isFullRun ? ([[1], [3, 5_000], [32, 2_000]] as const) : ([[1]] as
 runOnOpenSearch('OpenSearch', (endpoint) => {
   for (const [shards, rounds] of SHARDS)
     searchIndexContract(`OpenSearch with shards: ${shards}`, async () => createTestIndex(endpoint, withShards(shards)), rounds)
+
+  sharedIndexContract('OpenSearch', async () => createTestIndex(endpoint))
 
   describe('OpenSearch: values', () => {
     let open: TestIndex

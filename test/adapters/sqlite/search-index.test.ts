@@ -6,6 +6,7 @@ import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/pl
 import { exactValuesContract, executorOf } from '../../contracts/exact-values.contract.ts'
 import { document } from '../../contracts/index-document.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'
+import { sharedIndexContract } from '../../contracts/shared-index.contract.ts'
 import { fault } from '../../fixtures/machine-fault.ts'
 
 for (const [name, options] of [
@@ -16,6 +17,11 @@ for (const [name, options] of [
     const index = new SqliteSearchIndex(':memory:', options)
     return { index, close: async () => index.close() }
   })
+
+sharedIndexContract('SQLite', async () => {
+  const index = new SqliteSearchIndex(':memory:')
+  return { index, close: async () => index.close() }
+})
 
 exactValuesContract('SQLite', 2, () => executorOf(new SqliteSearchIndex(':memory:')))
 

@@ -5,10 +5,12 @@ import type { Caller, Json } from './oracle.ts'
 
 const COMMONS = operatorOf('commons')
 const NORTH = operatorOf('north')
+/** Client of a tenant whose resources refer to those of the shared tenant. */
+const READER = operatorOf('south')
 
 /** Text in each resource of the shared tenant. */
 const MARK = 'commons-only'
-const ABOUT = { url: `urn:${MARK}`, name: 'X', status: 'active', description: MARK }
+const ABOUT = { url: 'urn:x', name: 'X', status: 'active', description: MARK }
 
 const definitions: readonly Json[] = [
   { resourceType: 'StructureDefinition', ...ABOUT, kind: 'resource', abstract: true, type: 'Patient', differential: { element: [{ id: 'Patient', path: 'Patient' }] } },
@@ -65,8 +67,83 @@ describe('A resource of the shared tenant', () => {
   let site: Site
   beforeAll(async () => {
     site = await openShared()
+    const types = [...definitions, ...others].map(({ resourceType }) => resourceType)
+    const item = types.map((type) => ({ item: { reference: `${type}/x` } }))
+    const list = { resourceType: 'List', id: 'l', status: 'current', mode: 'working', entry: item }
+    const relatedArtifact = [{ type: 'depends-on', resource: 'urn:x' }]
+    for (const body of [list, { resourceType: 'ActivityDefinition', id: 'a', status: 'draft', relatedArtifact }])
+      expect((await site.ask(READER, 'PUT', `/${body.resourceType}/${body.id}`, { body })).status).toBe(201)
   })
   afterAll(() => site.close())
+
+  /** Requests of another tenant about a resource, by name. */
+  const ABOUT_ONE: Readonly<Record<string, (type: string) => readonly [method: string, target: string, sent?: RequestContent]>> = {
+    read: (type) => ['GET', `/${type}/x`],
+    vread: (type) => ['GET', `/${type}/x/_history/1`],
+    'history of the resource': (type) => ['GET', `/${type}/x/_history`],
+    'history of the type': (type) => ['GET', `/${type}/_history`],
+    'history of all types': () => ['GET', '/_history'],
+    'search of the type': (type) => ['GET', `/${type}`],
+    'search by id': (type) => ['GET', `/${type}?_id=x`],
+    'search by POST': (type) => ['POST', `/${type}/_search`, { body: '_id=x' }],
+    'search of several types': (type) => ['GET', `/?_type=${type},Account&_id=x`],
+    'search in a compartment': (type) => ['GET', `/Patient/x/${type}`],
+    'include in a search': (type) => ['GET', `/List?_include=List:item:${type}`],
+    'canonical include in a search': (type) => ['GET', `/ActivityDefinition?_include=ActivityDefinition:depends-on:${type}`],
+    'read in a batch': (type) => ['POST', '', bundle('batch', entry('GET', `${type}/x`))],
+    'search in a batch': (type) => ['POST', '', bundle('batch', entry('GET', `${type}?_id=x`))],
+    'version in a batch': (type) => ['POST', '', bundle('batch', entry('GET', `${type}/x/_history/1`))],
+    $meta: (type) => ['GET', `/${type}/x/$meta`],
+    $validate: (type) => ['POST', `/${type}/x/$validate?mode=delete`],
+    $everything: () => ['GET', '/Patient/x/$everything'],
+    'conditional read': (type) => ['GET', `/${type}/x`, { headers: { 'if-none-match': 'W/"7"' } }],
+    patch: (type) => ['PATCH', `/${type}/x`, PATCH],
+    'conditional create': (type) => ['POST', `/${type}`, { body: { resourceType: type }, headers: { 'if-none-exist': '_id=x' } }],
+  }
+  /** Those that show a shared definition. */
+  const SHOWING = [
+    'read',
+    'conditional read',
+    'read in a batch',
+    'search of the type',
+    'search by id',
+    'search by POST',
+    'search of several types',
+    'search in a batch',
+    'include in a search',
+    'canonical include in a search',
+  ]
+
+  it.each(Object.entries(ABOUT_ONE))('is shown to another tenant by a %s only if it is a definition', async (name, request) => {
+    const wrong: string[] = []
+    for (const { resourceType: type } of [...definitions, ...others]) {
+      const isShown = (await site.ask(READER, ...request(type))).text.includes(MARK)
+      const isExpected = SHOWING.includes(name) && definitions.some(({ resourceType }) => resourceType === type)
+      if (isShown !== isExpected) wrong.push(`${type} is ${isShown ? 'shown' : 'hidden'}`)
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it.each(definitions)('is a $resourceType, and shown as the scopes of the token allow', async ({ resourceType: type }) => {
+    const shown = async (scopes: string): Promise<readonly [number, boolean]> => {
+      const who: Caller = { tenant: 'south', client: 'app', scopes }
+      const [read, search] = [await site.ask(who, 'GET', `/${type}/x`), await site.ask(who, 'GET', `/${type}?_total=accurate`)]
+      return [read.status, search.text.includes(MARK)]
+    }
+    expect([
+      await shown('system/Patient.rs'),
+      await shown(`system/${type}.s`),
+      await shown(`system/${type}.rs`),
+      await shown(`system/${type}.rs?status=active`),
+      await shown(`system/${type}.rs?status=draft`),
+    ]).toEqual([
+      [403, false],
+      [403, true],
+      [200, true],
+      [200, true],
+      [404, false],
+    ])
+  })
 
   /** Expects that each resource still has its first version. */
   async function expectUnchanged(resources: readonly Json[]): Promise<void> {
