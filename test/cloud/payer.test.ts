@@ -79,7 +79,7 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     expect((await partner.get(`/Group/${groups[0]!.id}`)).body.quantity).toBe(1)
   })
 
-  it('finds no person whose card was guessed five times', async () => {
+  it('finds no person by a card after five wrong guesses at it', async () => {
     for (const card of ['1', '2', '3', '4', '5']) expect((await match(partner, { ...BERT, card })).status).toBe(422)
     expect((await match(partner, BERT)).status).toBe(422)
   })

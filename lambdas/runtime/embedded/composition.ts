@@ -38,7 +38,6 @@ import type { IndexHealth } from '../../ports/search/index-status.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
-import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
 import { decidabilityCheck } from '../authorization/condition-support.ts'
 import { partnerMembers } from '../authorization/partner-members.ts'
 import { patientFinder } from '../authorization/patient-finder.ts'
@@ -53,6 +52,7 @@ import type { Authorization } from './authorization.ts'
 import { explorerEndpoint } from './explorer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { checkStores } from './health.ts'
+import { warnOfHiddenTenants } from './hidden-tenants.ts'
 import { progressOf, reindexOf } from './index-progress.ts'
 import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
 import { packageParameters } from './package-parameters.ts'
@@ -114,7 +114,7 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
   })
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
-  if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
+  if (!config.tenancy) await warnOfHiddenTenants(stores.store, parts.warn)
   // Matches start when the server is composed, because they write as requests do.
   const matches = Promise.withResolvers<MatchStore>()
   const exports = await openExports({
@@ -148,16 +148,6 @@ function deleteMatchesEachHour(opened: AsyncDisposableStack, { clock, report }: 
 }
 
 const HOUR = 60 * 60_000
-
-/** Warns if other tenants have data. It stays stored, but no request can reach it while tenancy is off. */
-async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn']): Promise<void> {
-  const others: string[] = []
-  for await (const tenant of known.tenants()) if (tenant !== DEFAULT_TENANT && others.push(tenant) > SHOWN) break
-  const named = others.length > SHOWN ? `${others.slice(0, SHOWN).join(', ')} and more` : others.join(', ')
-  if (others.length > 0) warn?.(`no client sees the data of other tenants than "${DEFAULT_TENANT}" (${named}): FHIR_TENANCY is off`)
-}
-
-const SHOWN = 3
 
 /**
  * Parts that `openServerCore` creates with the stores, so a restore creates them again. `packages`: packages that operators added. Absent:

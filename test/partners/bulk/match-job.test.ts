@@ -188,7 +188,7 @@ describe('A match', () => {
     expect(outcome.disclosed).toEqual(['matched', 'too many guesses', ...Array(5).fill('no match')])
   })
 
-  it('does not report the denial of a member whose card is guessed', async () => {
+  it('does not report the denial of a member after too many guesses at the card', async () => {
     const denial = { ...SENT[0]!.consent, id: 'denial', patient: { reference: 'Patient/bert' }, provision: { type: 'deny' } }
     const guesses = ['A', 'B', 'C', 'D'].map((card) => ({ member: { ...BERT, card }, consent: { provision } }))
     const members = [{ member: BERT, consent: { provision } }, ...guesses]
