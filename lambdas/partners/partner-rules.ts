@@ -40,6 +40,12 @@ function yearsBefore(instant: number, years: number): number {
   return date.setUTCFullYear(date.getUTCFullYear() - years)
 }
 
+/** Returns the rules of an earlier kick-off. The time window of payers moves with the kick-off; that of providers does not. */
+export const rulesAt = (rules: PartnerRules, now: number): PartnerRules =>
+  rules.windowStart === undefined || rules.view === 'provider'
+    ? { ...rules, now }
+    : { ...rules, now, windowStart: rules.windowStart - (rules.now - now) }
+
 /** Whether the rules allow the version. `mayBeSensitive`: whether the patients of a labelled version permitted it. */
 export function isAllowed(
   rules: PartnerRules,

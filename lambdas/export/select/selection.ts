@@ -5,18 +5,20 @@
 import { type Judge, maySeeWithLetters } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { isAllowed } from '../../partners/partner-rules.ts'
+import { isAllowed, type PartnerRules, rulesAt } from '../../partners/partner-rules.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
 import { extract } from '../../search/documents/extract.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import type { Job } from '../job/job.ts'
-import type { JobScope } from '../plan/job-scope.ts'
+import type { PartnerExport } from '../partner-export.ts'
+import type { JobLimits, JobScope } from '../plan/job-scope.ts'
 import { evaluatePartially } from '../plan/partial-evaluation.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
+import { withPermittedTargets } from './permitted-targets.ts'
 
 export type Selection = {
   readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl' | 'partner'>
@@ -40,7 +42,8 @@ export async function selectVersions(
 ): Promise<readonly ResourceVersion[]> {
   const requested = await passing(versions, (version) => isRequested(selection, version), leaveOut)
   const visible = await passing(requested, (version) => mayExport(selection, version), leaveOut)
-  return permitted(selection, await filtered(selection, visible, leaveOut), leaveOut)
+  // Before the filters, so that no message about a filter names a resource that the partner may not receive.
+  return filtered(selection, await permitted(selection, visible, leaveOut), leaveOut)
 }
 
 /**
@@ -61,7 +64,8 @@ export async function selectReferencedVersions(
   // guard: partner-gets-no-other-patients
   const isIncluded = ({ id }: ResourceVersion): boolean => !ownership.isForPartner || jobScope.patients?.has(`Patient/${id}`) === true
   const included = rest.filter((version) => (version.type === 'Patient' ? isIncluded(version) : isWanted(version)))
-  const visible = await passing(included, (version) => mayExport(selection, version), leaveOut)
+  const readable = await passing(included, (version) => mayExport(selection, version), leaveOut)
+  const visible = await permitted(selection, readable, leaveOut)
   const others = new Set(
     await filtered(
       selection,
@@ -69,25 +73,55 @@ export async function selectReferencedVersions(
       leaveOut,
     ),
   )
-  const matching = visible.filter((version) => version.type === 'Patient' || others.has(version))
-  return permitted(selection, matching, leaveOut)
+  return visible.filter((version) => version.type === 'Patient' || others.has(version))
 }
 
-/** Returns the versions that a partner may receive. A sensitive one must belong to a patient who permitted that. */
-function permitted(
-  { job, jobScope: { limits, patients }, judge, ownership }: Selection,
+/**
+ * Returns the versions that a partner may receive. A sensitive one must belong to a patient who permitted that. A Provenance names only targets
+ * that the partner may receive too.
+ */
+async function permitted(
+  selection: Selection,
   versions: readonly ResourceVersion[],
   leaveOut: LeaveOut,
-): Promise<readonly ResourceVersion[]> | readonly ResourceVersion[] {
-  if (job.partner === undefined || limits === undefined) return versions
+): Promise<readonly ResourceVersion[]> {
+  const { job, jobScope, ownership } = selection
+  const { patients = new Set() } = jobScope
+  if (job.partner === undefined || jobScope.limits === undefined) return versions
+  const isPermitted = permissionOf(selection, job.partner, jobScope.limits)
+  const rules = { ownership, patients, view: job.partner.view, isPermitted }
+  const allowed = await passing(versions, isPermitted, leaveOut)
+  if (!allowed.some(({ type }) => type === 'Provenance')) return allowed
+  const changed = new Map<ResourceVersion, ResourceVersion>()
+  const hasTargets = async (version: ResourceVersion): Promise<boolean> => {
+    const shown = await withPermittedTargets(rules, version)
+    if (shown !== undefined) changed.set(version, shown)
+    return shown !== undefined
+  }
+  const left = await passing(allowed, (version) => version.type !== 'Provenance' || hasTargets(version), leaveOut)
+  return left.map((version) => changed.get(version) ?? version)
+}
+
+/**
+ * Returns the check whether a partner may receive a version. A deletion may name only a resource that the partner could receive at `_since`.
+ */
+function permissionOf(
+  { job, jobScope: { patients }, judge, ownership }: Selection,
+  { view }: PartnerExport,
+  limits: JobLimits,
+): (version: ResourceVersion) => boolean | Promise<boolean> {
+  const { transactionTime: now, asked } = job
   const { timeZone } = judge.reading
-  const rules = { ...limits, view: job.partner.view, now: job.transactionTime, ...(timeZone === undefined ? {} : { timeZone }) }
+  const rules = { ...limits, view, now, ...(timeZone === undefined ? {} : { timeZone }) }
   const permits = (name: string): boolean => patients?.has(name) === true && !limits.restricted.has(name)
-  return passing(
-    versions,
-    (version) => version.deleted || isAllowed(rules, version, () => isOwnedByPatients(ownership, version, permits)),
-    leaveOut,
-  )
+  const isAllowedBy = (each: PartnerRules, version: ResourceVersion) =>
+    isAllowed(each, version, () => isOwnedByPatients(ownership, version, permits))
+  const wasAllowed = async (deletion: ResourceVersion): Promise<boolean> => {
+    const content = await ownership.before(deletion)
+    // guard: deletion-of-permitted-resource
+    return content !== undefined && content.body.length > 0 && isAllowedBy(rulesAt(rules, asked.since ?? now), content)
+  }
+  return (version) => (version.deleted ? wasAllowed(version) : isAllowedBy(rules, version))
 }
 
 /**
