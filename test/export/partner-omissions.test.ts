@@ -29,6 +29,13 @@ const provenance = (id: string, ...targets: readonly string[]): Tree => ({
 
 const GROUP: Tree = { resourceType: 'Group', id: 'g', type: 'person', actual: true, member: [{ entity: referenceTo('Patient/ann') }] }
 
+/** Denies the access of providers for one member. */
+const OPT_OUT: Tree = {
+  ...{ resourceType: 'Consent', id: 'opt-out', status: 'active', patient: referenceTo('Patient/bert'), provision: { type: 'deny' } },
+  scope: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/consentscope', code: 'patient-privacy' }] },
+  category: [{ coding: [{ system: 'http://hl7.org/fhir/us/davinci-pdex/CodeSystem/pdex-consent-api-purpose', code: 'provider-access' }] }],
+}
+
 /** Fails on each resource with two notes. */
 const NOTE = customMappingsOf(
   {
@@ -84,6 +91,21 @@ describe('an export for a partner', () => {
         ['some', 'Observation/new', 'Organization/payer', 'Observation/missing'],
       ],
     ])
+  })
+
+  it('lists only permitted members of the Group', async () => {
+    const world = await ExportWorld.open()
+    const contained = ['ann', 'bert'].map((id) => ({ resourceType: 'Patient', id: `sent-${id}` }))
+    const matched = (id: string): Tree => ({
+      entity: referenceTo(`Patient/${id}`),
+      extension: [{ url: 'urn:x', valueReference: referenceTo(`#sent-${id}`) }],
+    })
+    const narrative = { text: { status: 'generated', div: '<div>Bert</div>' }, quantity: 3 }
+    const member = [...['ann', 'bert'].map(matched), { entity: { display: 'Bert' } }]
+    await world.save(1, patient('ann'), patient('bert'), { ...GROUP, ...narrative, contained, member }, OPT_OUT)
+    const partner = { type: 'hl7.fhir.us.davinci-atr', view: 'provider' } as const
+    const { Group, Patient } = await exported(world, { partner })
+    expect([Group, idsOf(Patient)]).toEqual([[{ ...GROUP, contained: [contained[0]], member: [matched('ann')] }], ['ann']])
   })
 
   it('names only deletions of resources that the partner could receive before', async () => {

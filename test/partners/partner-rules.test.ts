@@ -33,6 +33,7 @@ describe('the window of an export', () => {
     ['a type without a date', { resourceType: 'Coverage', period: { end: '2000-01-01' } }, true],
     ['a claim billed before it', claim({ billablePeriod: { start: '2019-01-01', end: '2019-02-01' } }), false],
     ['a claim billed in it', claim({ billablePeriod: { start: '2019-01-01', end: '2022-02-01' } }), true],
+    ['a claim billed in a period that goes on', claim({ billablePeriod: { start: '2010-01-01' } }), true],
     ['a claim with a service in it', claim({ item: [{ servicedDate: '2019-01-01' }, { servicedPeriod: { end: '2022-01-01' } }] }), true],
     ['a claim with services before it', claim({ item: [{ servicedDate: '2019-01-01' }] }), false],
     ['a claim without services', claim({}), true],

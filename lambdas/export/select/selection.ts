@@ -18,6 +18,7 @@ import { evaluatePartially } from '../plan/partial-evaluation.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
+import { withPermittedMembers } from './permitted-members.ts'
 import { withPermittedTargets } from './permitted-targets.ts'
 
 export type Selection = {
@@ -78,7 +79,7 @@ export async function selectReferencedVersions(
 
 /**
  * Returns the versions that a partner may receive. A sensitive one must belong to a patient who permitted that. A Provenance names only targets
- * that the partner may receive too.
+ * that the partner may receive too, and a Group only members.
  */
 async function permitted(
   selection: Selection,
@@ -91,14 +92,19 @@ async function permitted(
   const isPermitted = permissionOf(selection, job.partner, jobScope.limits)
   const rules = { ownership, patients, view: job.partner.view, isPermitted }
   const allowed = await passing(versions, isPermitted, leaveOut)
-  if (!allowed.some(({ type }) => type === 'Provenance')) return allowed
+  if (!allowed.some(({ type }) => type === 'Provenance' || type === 'Group')) return allowed
   const changed = new Map<ResourceVersion, ResourceVersion>()
-  const hasTargets = async (version: ResourceVersion): Promise<boolean> => {
-    const shown = await withPermittedTargets(rules, version)
+  const isShown = async (version: ResourceVersion): Promise<boolean> => {
+    const shown =
+      version.type === 'Group' ? withPermittedMembers(version, patients, ownership.bases) : await withPermittedTargets(rules, version)
     if (shown !== undefined) changed.set(version, shown)
     return shown !== undefined
   }
-  const left = await passing(allowed, (version) => version.type !== 'Provenance' || hasTargets(version), leaveOut)
+  const left = await passing(
+    allowed,
+    (version) => (version.type === 'Provenance' || version.type === 'Group' ? isShown(version) : true),
+    leaveOut,
+  )
   return left.map((version) => changed.get(version) ?? version)
 }
 
