@@ -31,7 +31,10 @@ const PARTS = ['item', 'item.detail', 'item.detail.subDetail', 'addItem', 'addIt
 const PRICES = PARTS.flatMap((part) => ['unitPrice', 'factor', 'net'].map((name) => `${part}.${name}`))
 const ADJUDICATIONS = ['adjudication', ...PARTS.map((part) => `${part}.adjudication`)]
 
-/** Narrative and printed form, which repeat the amounts. */
+/**
+ * Narrative and printed form, which repeat the amounts. `disposition` and `processNote` stay, although a payer may write an amount into their
+ * text: the Basis profiles require support of `processNote.text`, and do not limit `disposition`.
+ */
 const PRINTS = ['text', 'form']
 
 const STATES = [

@@ -63,6 +63,11 @@ describe('The view of a claim', () => {
     expect(viewOf(claim, 'payer', { isLoaded: () => false })).toBe(claim)
   })
 
+  it('keeps the texts that the Basis profiles keep', () => {
+    const texts = { disposition: 'paid', processNote: [{ number: 1, type: 'display', text: 'see letter' }] }
+    expect(seen(eob({ ...texts, total: [{ amount: usd(5) }] }))).toMatchObject(texts)
+  })
+
   it('is tagged once', () => {
     const total = [{ amount: usd(5) }]
     const own = { system: 'http://example.org', code: 'SUBSETTED' }
