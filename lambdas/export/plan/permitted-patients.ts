@@ -1,8 +1,13 @@
 /** Patients of an export for a partner: those whose permission is in force at the kick-off. */
+import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
 import { memberJudge, type WithheldReason } from '../../partners/consent/permitted-members.ts'
+import { itemsOf } from '../../partners/elements.ts'
+import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
 import { storedMembersOf } from '../stored-members.ts'
+import { resourceOf } from '../versions/version-body.ts'
+import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
 import { bounded, type ExportPatients } from './group-members.ts'
 import { readPlan, storePlan } from './stored-plan.ts'
 
@@ -17,7 +22,7 @@ export type PermittedPatients = ExportPatients & {
 }
 
 type Parts = Pick<ExportParts, 'resources' | 'index' | 'readingOf' | 'partners'>
-type PartnerJob = Pick<Job, 'tenant' | 'transactionTime'> & { readonly partner: NonNullable<Job['partner']> }
+type PartnerJob = Pick<Job, 'tenant' | 'transactionTime' | 'group'> & { readonly partner: NonNullable<Job['partner']> }
 
 /** Patients that are judged at once. */
 const EACH = 10_000
@@ -34,7 +39,11 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
   const { view: kind, identifiers } = partner
   const data = await storedMembersOf(parts, tenant)
   const recipient = { kind, ...(identifiers === undefined ? {} : { identifiers }) }
-  const judge = memberJudge({ data, recipient, now, payer: partners.payer, sensitiveLabels: partners.sensitiveLabels })
+  const attestedBy = kind === 'provider' ? await markOf(parts, job) : undefined
+  const judge = memberJudge({
+    ...{ data, recipient, now, payer: partners.payer, sensitiveLabels: partners.sensitiveLabels },
+    ...(attestedBy === undefined ? {} : { attestedBy }),
+  })
   const permitted: string[] = []
   const withheld: WithheldPatient[] = []
   const restricted: string[] = []
@@ -60,6 +69,15 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
 }
 
 const PATIENT = 'Patient/'
+
+/** Returns the mark of the partner that matched the members of the Group, or undefined for a Group that the payer wrote. */
+async function markOf({ resources }: Parts, { tenant, group, transactionTime }: PartnerJob): Promise<string | undefined> {
+  if (group === undefined) return undefined
+  const [version] = await versionsAsOf(resources, [{ tenant, type: 'Group', id: group }], transactionTime)
+  if (version === undefined || version.deleted || isDamaged(version)) throw new ExportFault('The Group is not there any more')
+  const mark = itemsOf(resourceOf(version).identifier).find(({ system }) => system === PARTNER_MARK_SYSTEM)?.value
+  return typeof mark === 'string' ? mark : undefined
+}
 
 /** Stores the patients that are left out, for the record of disclosures. */
 export const storeWithheldPatients = (

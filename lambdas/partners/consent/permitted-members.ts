@@ -1,12 +1,14 @@
 /**
  * Judges which members permit that their data goes to a partner, at a match and at each export. Between payers a member must consent. A
- * provider receives data unless the member opted out. Its attestation is judged at the match, and limits the period of its Group.
+ * provider receives data unless the member opted out. For members that it matched, its stored attestation must still be in force.
  */
+import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
 import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { type PartyIdentifier, referenceOf } from '../elements.ts'
+import { itemsOf, type PartyIdentifier, referenceOf } from '../elements.ts'
 import type { MemberData } from '../member-data.ts'
 import { isAmong, recipientsOf } from './actors.ts'
+import { readAttestation } from './attestation.ts'
 import { isDenial, type Recipient } from './denials.ts'
 import { findLinkedRecords } from './linked-records.ts'
 import { OptOutGroups } from './opt-out-groups.ts'
@@ -27,13 +29,17 @@ export type MemberPermission =
   | { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
   | { readonly isPermitted: false; readonly reason: WithheldReason }
 
-/** `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
+/**
+ * `payer`: identifiers of this payer. `now`: milliseconds since 1970. `attestedBy`: mark of the provider whose stored attestations must be in
+ * force; absent: none is needed, because the payer itself lists the members, or the match has just judged what was sent.
+ */
 export type PermissionContext = {
   readonly data: MemberData
   readonly recipient: Recipient
   readonly payer: readonly PartyIdentifier[]
   readonly sensitiveLabels: SensitiveLabels
   readonly now: number
+  readonly attestedBy?: string
 }
 
 /** Returns the permission of each Patient. `patients`: distinct ids. At most 10,000 keep the memory small. */
@@ -44,11 +50,12 @@ export function memberJudge(context: PermissionContext): MemberJudge {
   const { data, recipient, now } = context
   const groups = new OptOutGroups(data, recipient.kind, now)
   return async (patients) => {
+    const judge = permitJudgeOf(context)
     // guard: payer-needs-consent-of-member
-    const initial: MemberPermission = recipient.kind === 'payer' ? withheld('no-consent') : { isPermitted: true, excluded: [] }
+    const initial: MemberPermission = judge === undefined ? { isPermitted: true, excluded: [] } : withheld('no-consent')
     const permissions = new Map(patients.map((patient) => [patient, initial]))
     const denials = await findDenials(context, groups, patients, (patient, consent) => {
-      if (recipient.kind === 'payer') permissions.set(patient, widerOf(permissions.get(patient)!, permitOf(consent, context)))
+      if (judge !== undefined) permissions.set(patient, widerOf(permissions.get(patient)!, judge(consent)))
     })
     // guard: denial-outweighs-permissions
     for (const [patient, reason] of denials) permissions.set(patient, withheld(reason))
@@ -100,6 +107,24 @@ async function findDenials(
     else if (patientsOf.get(record)?.includes(record)) judgeOwn(record, consent)
   }
   return denials
+}
+
+/** Returns the judge of stored Consents, or undefined if the partner needs none. */
+function permitJudgeOf(context: PermissionContext): ((consent: Resource) => MemberPermission) | undefined {
+  const { recipient, attestedBy } = context
+  if (recipient.kind === 'payer') return (consent) => permitOf(consent, context)
+  return attestedBy === undefined ? undefined : (consent) => attestedPermitOf(consent, attestedBy, context)
+}
+
+/** Judges a stored attestation as at the match. */
+function attestedPermitOf(consent: Resource, attestedBy: string, { data, now }: PermissionContext): MemberPermission {
+  const isOwn = itemsOf(consent.identifier).some(({ system, value }) => system === PARTNER_MARK_SYSTEM && value === attestedBy)
+  if (!isOwn) return withheld('no-consent')
+  const { timeZone } = data.reading
+  const attestation = readAttestation(consent, { now, ...(timeZone === undefined ? {} : { timeZone }) })
+  // guard: stored-attestation-is-in-force
+  if (attestation === undefined) return withheld('consent-ended')
+  return { isPermitted: true, excluded: [], ...(attestation.until === undefined ? {} : { until: attestation.until }) }
 }
 
 /** Judges a stored Consent as at the match. For a client of the payer itself it may name any recipient. */

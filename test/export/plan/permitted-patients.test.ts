@@ -7,7 +7,7 @@ import type { ExportParts } from '../../../lambdas/export/step-types.ts'
 import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 import { codeableConceptOf, referenceTo, type Tree } from '../../fixtures/resources.ts'
-import { ANN, matchInput, OTHER, OWN, provisionFor } from '../../partners/payer-exchange.ts'
+import { ANN, attestation, matchInput, OTHER, OWN, provisionFor } from '../../partners/payer-exchange.ts'
 import { exportPartsOf } from '../export-run.ts'
 
 const SUD = 'http://terminology.hl7.org/CodeSystem/v3-ActCode|SUD'
@@ -85,6 +85,37 @@ describe('an export for a payer', () => {
 })
 
 describe('an export for a provider', () => {
+  const mark = { system: 'urn:fhir-serverless:partner', value: 'mark-of-provider' }
+  const attested = (id: string, fields: Tree = {}): Tree =>
+    consent(
+      id,
+      attestation({
+        identifier: [mark],
+        dateTime: '1970-01-01',
+        provision: { type: 'permit', period: { start: '1970-01-01' } },
+        ...fields,
+      }),
+    )
+
+  it('has matched members with a stored attestation in force', async () => {
+    const ids = ['1', '2', '3', '4', '5']
+    const ended = { provision: { type: 'permit', period: { start: '1970-01-01', end: '1970-01-02' } } }
+    const ofAnother = { identifier: [{ ...mark, value: 'mark-of-another' }] }
+    const stored = [attested('1'), attested('2', { status: 'inactive' }), attested('3', ended), attested('4', ofAnother)]
+    await world.save(1, ...ids.map(patient), { ...group(...ids), identifier: [mark] }, ...stored)
+    const { scope, withheld } = await scopeAt(2, FOR_PROVIDER)
+    expect([scope.patients, scope.told, withheld?.map(({ reason }) => reason)]).toEqual([
+      ['Patient/1'],
+      [],
+      ['consent-ended', 'consent-ended', 'no-consent', 'no-consent'],
+    ])
+  })
+
+  it('has the members of a Group of the payer without an attestation', async () => {
+    await world.save(1, patient('1'), { ...group('1'), identifier: [OTHER] }, attested('1', { status: 'inactive' }))
+    expect((await scopeAt(2, FOR_PROVIDER)).scope.patients).toEqual(['Patient/1'])
+  })
+
   it('leaves out members that denied, without a message', async () => {
     await world.save(1, patient('1'), patient('2'), group('1', '2'), denial('2'))
     const { scope, withheld } = await scopeAt(2, FOR_PROVIDER)
