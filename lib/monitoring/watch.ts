@@ -4,7 +4,8 @@ import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log
 /** Route of the token endpoint, the only route with a watch of its own. */
 export const TOKEN_ROUTE = '/auth/token'
 
-/** Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, 0 for another one. */
+/** Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, and for a match
+ * of members that was answered 429; 0 for another one. */
 export const REFUSED_METRIC = 'Refused'
 
 /**

@@ -89,7 +89,7 @@ const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
     },
   },
   {
-    title: 'Responses 401 and 403, share of requests',
+    title: 'Responses 401 and 403, and 429 to matches, share of requests',
     // At night a single client with an expired token may send all requests. So the alarm ignores periods with fewer than 20 requests.
     metrics: [{ ...stageMetricOf(deployed.stage, REFUSED_METRIC, 'Average'), expression: 'IF(n >= 20, m, 0)' }],
     alarm: {
@@ -97,8 +97,8 @@ const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
       severity: 'page',
       above: 0.3,
       periods: 3,
-      means: 'more than 30 % of requests have been answered 401 or 403 for a quarter of an hour',
-      todo: 'Group the access log by route and status. If all clients are affected, check the signing keys (SigningKeys), external issuers, the origin secret, and the last change of settings or of clients. If a single client is affected, correct or remove it',
+      means: 'more than 30 % of requests have been answered 401 or 403, or 429 to matches of members, for a quarter of an hour',
+      todo: 'Group the access log by route and status. If all clients are affected, check the signing keys (SigningKeys), external issuers, the origin secret, and the last change of settings or of clients. If a single client is affected, correct or remove it. If matches are answered 429, the log of member-match or export-step names the partner that guesses, beside MemberGuessing',
     },
   },
   {

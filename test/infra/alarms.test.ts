@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { heartbeatItem, heartbeatOfRecord } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import type { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
+import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { followHeartbeat, heartbeatAgeOf, sendHeartbeat } from '../../lambdas/indexing/stream/heartbeat.ts'
 import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
@@ -162,7 +163,8 @@ describe('the filters of the access log', () => {
   const COMPARISON = /^\(?\$\.(\w+) (=|!=) "(.*?)"\)?$/
   const isTrue = (comparison: string, line: Tree): boolean => {
     const [, field, operator, value] = COMPARISON.exec(comparison)!
-    return (value === '*' ? line[field!] !== undefined : line[field!] === value) === (operator === '=')
+    const [own, [, ending]] = [line[field!] as string | undefined, /^\*(.*)$/.exec(value!) ?? []]
+    return (ending === undefined ? own === value : own?.endsWith(ending) === true) === (operator === '=')
   }
   const matches = (pattern: string, line: Tree): boolean =>
     pattern
@@ -182,6 +184,8 @@ describe('the filters of the access log', () => {
   it('write one value for each request, with the namespace, name and dimension of the alarm', () => {
     expect(valuesOf([200, 401, 403, 404, 422, 429, 500])).toEqual([0, 1, 1, 0, 0, 0, 0])
     expect(valuesOf([200, 200], '/health')).toEqual([])
+    for (const { path } of ROUTES.filter((route) => /-match$/.test(route.path)))
+      expect([path, valuesOf([200, 202, 401, 403, 422, 429], path)]).toEqual([path, [0, 0, 1, 1, 0, 1]])
     const { Namespace, MetricName, Dimensions } = metricOf(alarm)
     for (const { MetricTransformations } of filters) {
       const [{ Dimensions: dimensions, ...transformation }] = MetricTransformations
