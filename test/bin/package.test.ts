@@ -67,7 +67,7 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).err).toContain('is not there')
   })
 
-  it('is listed with the requirements of its CapabilityStatement that the server lacks', async () => {
+  it('is listed with the unmet requirements of its CapabilityStatement', async () => {
     const url = `${guideCanonicalOf('server').replace('StructureDefinition', 'CapabilityStatement')}`
     const statement = (id: string, name: string) => ({
       ...{ resourceType: 'CapabilityStatement', url: `${url}-${id}`, version: '1.0.0', status: 'active', kind: 'requirements' },
