@@ -6,6 +6,8 @@ import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { type AuditPorts, auditChange } from '../../auth/administration/audited-change.ts'
 import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Package, SkippedDefinition } from '../../fhir/profile/definitions/package-files.ts'
+import { NO_DEFINITIONS } from '../../indexing/custom-definitions.ts'
+import { withPackageParameters } from '../../indexing/package-parameters.ts'
 import { claimsOf } from '../../interactions/capabilities/capabilities.ts'
 import { missingCapabilities } from '../../interactions/capabilities/missing-capabilities.ts'
 import { dependenciesOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
@@ -13,6 +15,7 @@ import { PackageReader } from '../../packages/package-reader.ts'
 import { readSearchParameters } from '../../packages/package-search-parameters.ts'
 import { addedGuidesOf } from '../../packages/supported-profiles.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
+import { TENANT_QUOTA_TEXT } from '../../search/custom/custom-parameter-limits.ts'
 import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
@@ -135,7 +138,9 @@ async function parametersBeside(
   const others = await readSearchParameters((await store.now()).packages, () => undefined)
   const fieldsOf = (all: readonly PackageParameter[]) => all.flatMap(({ mappings }) => mappings)
   const known = new Set(fieldsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
-  const mine = resolvePackageParameters([...others, { ...label, parameters }]).filter((each) => isSamePackage(each.package, label))
+  const mine = withLimits(resolvePackageParameters([...others, { ...label, parameters }])).filter((each) =>
+    isSamePackage(each.package, label),
+  )
   const fresh = fieldsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
   return { parameters: mine, rebuilt: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
@@ -166,6 +171,17 @@ const notThere = (named: PackageReference): RangeError => new RangeError(`${show
 
 const shown = ({ name, version }: PackageReference): string => (version === undefined ? name : `${name} ${version}`)
 
+/** Refuses the parameters that are beyond the limits of all packages together. Parameters of tenants may leave less capacity. */
+function withLimits(parameters: readonly PackageParameter[]): readonly PackageParameter[] {
+  const all = parameters.flatMap(({ mappings }) => mappings)
+  const fitting = new Set(withPackageParameters(NO_DEFINITIONS, all, 0).definitions.map(({ mapping }) => mapping))
+  return parameters.map((each) => {
+    const mappings = each.mappings.filter((mapping) => fitting.has(mapping))
+    if (each.state !== 'used' || mappings.length > 0) return { ...each, mappings }
+    return { ...each, mappings, state: 'refused', reason: `All packages together have ${TENANT_QUOTA_TEXT}` }
+  })
+}
+
 export type ClaimedStatement = { readonly canonical: string; readonly missing: readonly string[] }
 
 /** Returns the CapabilityStatements of the added packages, with what a server with these packages lacks of each. */
@@ -179,7 +195,7 @@ export async function listCapabilities({ store }: PackageAdministration): Promis
 
 export async function listPackages({ store }: PackageAdministration): Promise<readonly ListedPackage[]> {
   const { packages } = await store.now()
-  const all = resolvePackageParameters(await readSearchParameters(packages, () => undefined))
+  const all = withLimits(resolvePackageParameters(await readSearchParameters(packages, () => undefined)))
   const listed = async (kept: (typeof packages)[number], isOwn: boolean): Promise<ListedPackage> => {
     const opened = new PackageReader(kept, () => undefined, isOwn)
     const counts = (await opened.isWhole()) ? await countsIn(opened) : undefined
