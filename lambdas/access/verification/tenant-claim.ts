@@ -72,8 +72,11 @@ export function checkDefaultTenant(claim: TenantClaim, header: string | undefine
 
 /** Error 400: the token opens several tenants, and the request does not select one of them. */
 export class TenantNotSelected extends FhirError {
-  constructor() {
+  readonly tenants: readonly string[] | '*'
+
+  constructor(tenants: readonly string[] | '*') {
     super(400, [{ severity: 'error', code: 'required', text: 'The token opens several tenants: choose one with X-Tenant-Id' }])
+    this.tenants = tenants
   }
 }
 
@@ -84,7 +87,7 @@ export class TenantNotSelected extends FhirError {
 export function selectTenant(claim: TenantClaim, header: string | undefined): string {
   if (claim === undefined) throw fhirError(403, 'forbidden', 'The token opens no tenant')
   if (header !== undefined && !isTenant(header)) throw fhirError(400, 'value', 'X-Tenant-Id is the name of one tenant')
-  if (header === undefined && isSeveral(claim)) throw new TenantNotSelected()
+  if (header === undefined && isSeveral(claim)) throw new TenantNotSelected(claim === '*' ? claim : [claim].flat())
   const tenant = header ?? (claim as string)
   // guard: tenant-claim-matches-request
   if (claim !== '*' && ![claim].flat().includes(tenant)) throw fhirError(403, 'forbidden', 'The token does not open this tenant')

@@ -6,7 +6,9 @@ import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../access/verification/v
 import { type Column, columnOf, isEndpointCode, type PipelineCode, requiresToken } from '../../catalogue/catalogue.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller, RequestContent } from '../../interactions/interaction.ts'
-import type { Exchange, HttpRequest, Step } from '../exchange.ts'
+import type { ReadTenant } from '../../interactions/resources/union-read.ts'
+import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
+import type { Exchange, HttpRequest, Site, Step } from '../exchange.ts'
 import { matchRoute } from '../route-table.ts'
 import { LOOPBACK_HOST } from './check-host.ts'
 import { MAX_FORM_BYTES } from './limit-body.ts'
@@ -21,7 +23,7 @@ export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | und
 export type RoutedRequest = {
   readonly http: HttpRequest
   readonly interaction: PipelineCode
-  readonly named: Pick<RequestContent, 'type' | 'compartment'>
+  readonly named: Pick<RequestContent, 'type' | 'compartment' | 'id'>
 }
 
 /**
@@ -33,15 +35,22 @@ export type PublicRead = {
   readonly prepare?: (http: HttpRequest) => Awaitable<void>
 }
 
-/** Parts that identify a caller. `publicRead`: access of requests without credentials. Absent: they have none. */
-export type AuthenticationParts = { readonly authenticator: Authenticator; readonly publicRead?: PublicRead | undefined }
+/**
+ * Parts that identify a caller. `publicRead`: access of requests without credentials. Absent: they have none. `readTenant`: selects the
+ * tenant of a read if the token opens several. Absent: the request must select it.
+ */
+export type AuthenticationParts = {
+  readonly authenticator: Authenticator
+  readonly publicRead?: PublicRead | undefined
+  readonly readTenant?: ReadTenant | undefined
+}
 
 export const authenticate = (parts: AuthenticationParts): Step => ({
   async before({ event: exchange }) {
     const { http, interaction, site, fhir: named } = exchange
     // guard: unread-body-is-refused
     if (http.unread !== undefined) throw advised(http.unread, site.baseUrl)
-    const token = await admitted(parts, { http, interaction, named }).catch((error: Error) => {
+    const token = await admitted(parts, { http, interaction, named }, site).catch((error: Error) => {
       throw advised(error, site.baseUrl)
     })
     exchange.token = token
@@ -58,9 +67,10 @@ function advised(error: Error, baseUrl: string): Error {
   return new FhirError(401, [...error.issues, { severity: 'information', code: 'informational', text }], error.headers)
 }
 
-async function admitted({ authenticator, publicRead }: AuthenticationParts, request: RoutedRequest): Promise<VerifiedToken | undefined> {
-  const { http, interaction: code } = request
-  const token = (await verified(authenticator, http, code)) ?? (await publicRead?.tokenOf(request))
+/** `site`: absent before the body is read. Then a read needs no tenant yet. */
+async function admitted(parts: AuthenticationParts, request: RoutedRequest, site?: Site): Promise<VerifiedToken | undefined> {
+  const { interaction: code } = request
+  const token = (await verified(parts, request, site)) ?? (await parts.publicRead?.tokenOf(request))
   // guard: every-route-needs-token
   if (token === undefined && requiresToken(code)) throw missingTokenError()
   // guard: exchanged-token-uses-no-export
@@ -70,13 +80,39 @@ async function admitted({ authenticator, publicRead }: AuthenticationParts, requ
   return token
 }
 
-async function verified(authenticator: Authenticator, http: HttpRequest, code: PipelineCode): Promise<VerifiedToken | undefined> {
+async function verified(parts: AuthenticationParts, request: RoutedRequest, site: Site | undefined): Promise<VerifiedToken | undefined> {
+  const { http, interaction: code } = request
   try {
-    return await authenticator(http)
+    return await parts.authenticator(http)
   } catch (error) {
-    if (!(error instanceof TenantNotSelected) || READS.has(columnOf(code))) throw error
+    if (!(error instanceof TenantNotSelected)) throw error
+    if (code === 'read' && parts.readTenant !== undefined) return readingToken(parts, request, error, site)
+    if (READS.has(columnOf(code))) throw error
     throw fhirError(422, 'business-rule', ONE_TENANT)
   }
+}
+
+/** Returns the token in the tenant that answers the read. A partner must select the tenant: throws `error`. */
+async function readingToken(
+  { authenticator, readTenant }: AuthenticationParts,
+  { http, named }: RoutedRequest,
+  error: TenantNotSelected,
+  site: Site | undefined,
+): Promise<VerifiedToken | undefined> {
+  const tokenIn = async (tenant: string): Promise<VerifiedToken> => {
+    const token = await authenticator({ ...http, headers: { ...http.headers, 'x-tenant-id': tenant } })
+    // guard: partner-selects-its-tenant
+    if (token === undefined || token.partner !== undefined) throw error
+    return token
+  }
+  const { tenants } = error
+  if (site === undefined) return tokenIn(tenants === '*' ? DEFAULT_TENANT : tenants[0]!)
+  const tenant = await readTenant!(named, tenants, async (each) => {
+    const token = await tokenIn(each)
+    const reading = site.reading(each)
+    return { reading, access: readAccessOf(token, reading, named) }
+  })
+  return tokenIn(tenant)
 }
 
 /**

@@ -23,6 +23,7 @@ import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
 import { deleteEndedMatches } from '../../interactions/operations/match-deletion.ts'
 import { type MatchStore, matchStore } from '../../interactions/operations/match-store.ts'
+import { readTenant } from '../../interactions/resources/union-read.ts'
 import { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
 import { definitionIssuesOf, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
@@ -233,6 +234,7 @@ export function composeServerCore(
       clock,
       authenticator,
       publicRead: parts.publicRead,
+      readTenant: readTenant({ resources, stored: stores.store }),
       report,
       maxBody: config.maxBodyBytes,
       writes: config.writes,

@@ -1,0 +1,69 @@
+/** Selection of the tenant of a read, and the callers who may leave it to the server. test/api/union-read.test.ts has the responses. */
+import { expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { TenantNotSelected } from '../../../lambdas/access/verification/tenant-claim.ts'
+import { implicitToken, type VerifiedToken } from '../../../lambdas/access/verification/verified-token.ts'
+import type { Exchange } from '../../../lambdas/http/exchange.ts'
+import { admission, authenticate } from '../../../lambdas/http/steps/authenticate.ts'
+import { MAX_UNION_TENANTS, readTenant } from '../../../lambdas/interactions/resources/union-read.ts'
+import type { VisibleStoreOf } from '../../../lambdas/interactions/visible-store.ts'
+
+const names = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `t${i}`)
+
+/** Selects among tenants of which `having` have the resource. */
+const selecting = (having: readonly string[], stored: readonly string[] = []) => {
+  const current = async ([key]: readonly { readonly tenant: string }[]) => [
+    having.includes(key!.tenant) ? { ...key!, deleted: false } : undefined,
+  ]
+  return readTenant({
+    resources: (() => ({ current })) as unknown as VisibleStoreOf,
+    stored: {
+      async *tenants() {
+        yield* stored
+      },
+    },
+  })
+}
+
+const READ = { type: 'Patient', id: 'x' }
+const callerIn = async () => ({ access: WHOLE_ACCESS, reading: {} as never })
+
+it('A read looks into 50 tenants at most, named or stored', async () => {
+  const most = names(MAX_UNION_TENANTS)
+  for (const tenants of [most, '*'] as const) expect(await selecting(['t49'], most)(READ, tenants, callerIn)).toBe('t49')
+  const more = names(MAX_UNION_TENANTS + 1)
+  for (const tenants of [more, '*'] as const)
+    await expect(selecting(['t0'], more)(READ, tenants, callerIn)).rejects.toMatchObject({ status: 400, issues: [{ code: 'too-costly' }] })
+})
+
+it('A read needs X-Tenant-Id if several tenants have the resource, and goes to the first tenant if none has', async () => {
+  await expect(selecting(['a', 'b'])(READ, ['a', 'b'], callerIn)).rejects.toMatchObject({ status: 400, issues: [{ code: 'required' }] })
+  expect(await selecting([])(READ, ['a', 'b'], callerIn)).toBe('a')
+  expect(await selecting([])(READ, '*', callerIn)).toBe('default')
+  expect(await selecting(['b'])({ type: 'Patient', id: 'no id' }, ['a', 'b'], callerIn)).toBe('a')
+})
+
+const tokenIn = (tenant: string, more: Partial<VerifiedToken>): VerifiedToken => ({ ...implicitToken('app'), tenant, ...more })
+
+/** Tenant in which the step runs a read by a token of two tenants. */
+async function tenantOf(more: Partial<VerifiedToken>): Promise<string | undefined> {
+  const parts = {
+    authenticator: async ({ headers: { 'x-tenant-id': tenant } }: Exchange['http']) => {
+      if (tenant === undefined) throw new TenantNotSelected(['a', 'b'])
+      return tokenIn(tenant, more)
+    },
+    readTenant: selecting(['b']),
+  }
+  const http = { method: 'GET', path: '/Patient/x', query: '', headers: {}, body: new Uint8Array() }
+  const { unread } = await admission(parts)(http)
+  if (unread !== undefined) throw unread
+  const site = { baseUrl: 'http://127.0.0.1/fhir', reading: () => ({}) as never }
+  const event = { http, interaction: 'read', site, fhir: READ } as unknown as Exchange
+  await authenticate(parts).before!({ event } as never)
+  return event.caller?.tenant
+}
+
+it('A client leaves the tenant of a read to the server, and a partner does not', async () => {
+  expect(await tenantOf({})).toBe('b')
+  await expect(tenantOf({ partner: {} as never })).rejects.toMatchObject({ status: 400, issues: [{ code: 'required' }] })
+})
