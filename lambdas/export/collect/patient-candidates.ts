@@ -115,6 +115,12 @@ const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], predi
 })
 
 /**
+ * Position in the history. `isLatest`: in its second reading. A server that does not know this continues the first reading there, which finds
+ * more.
+ */
+type HistoryCursor = HistoryPosition & { readonly isLatest?: true }
+
+/**
  * Collects the keys of versions written after the transaction time and, with `_since`, of deletions after it. Returns whether another slice
  * is needed; a stopped job needs none. `from`: instant after the end of the index search. The history is read only once all writes up to
  * `from` are visible.
@@ -125,7 +131,9 @@ export async function collectHistoryCandidates(slice: RangeSlice, range: Range, 
   const { transactionTime, asked } = job
   const since = Math.min(transactionTime, asked.since ?? transactionTime) + 1
   const found = new FoundKeys(slice, range)
-  let after: HistoryPosition | undefined = range.cursor === undefined ? undefined : JSON.parse(range.cursor)
+  const cursor: HistoryCursor | undefined = range.cursor === undefined ? undefined : JSON.parse(range.cursor)
+  let after = positionOf(cursor)
+  if (cursor?.isLatest) return collectLatest(slice, found, from, after)
   for (;;) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since, placesOnly: true }, after, PAGE)
     const relevant = versions.filter(
@@ -134,26 +142,28 @@ export async function collectHistoryCandidates(slice: RangeSlice, range: Range, 
     await found.add(relevant.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
     if (!(await watch.isWanted())) return false
-    if (!more) return (await addLatest(slice, found, from)) ? !(await found.checkpoint({ isDone: true })) : true
+    if (!more) return (await waitUntilSettled(slice, parts.now())) ? collectLatest(slice, found, from) : true
     const isOver = parts.elapsed() >= until
     if ((isOver || found.isFull) && (!(await found.checkpoint({ cursor: JSON.stringify(after) })) || isOver)) return true
   }
 }
 
 /**
- * Adds the keys of all versions written since `from`. The history pass misses a Provenance that changes during the pass: the index then
- * finds it by its new targets only. Returns false if the slice ends first.
+ * Collects the keys of all versions written since `from`. The first reading misses a Provenance that changes meanwhile: the index then finds it
+ * by its new targets only. Returns whether another slice is needed. `first`: position that the reading continues after.
  */
-async function addLatest(slice: RangeSlice, found: FoundKeys, from: number): Promise<boolean> {
-  const { parts, job } = slice
-  if (!(await waitUntilSettled(slice, parts.now()))) return false
-  for (let after: HistoryPosition | undefined, isMore = true; isMore; ) {
+async function collectLatest(slice: RangeSlice, found: FoundKeys, from: number, first?: HistoryPosition): Promise<boolean> {
+  const { parts, job, watch, until } = slice
+  for (let after = first; ; ) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from, placesOnly: true }, after, PAGE)
     found.addExported(versions.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
-    isMore = more
+    if (!(await watch.isWanted())) return false
+    if (!more) return !(await found.checkpoint({ isDone: true }))
+    const isOver = parts.elapsed() >= until
+    const cursor = JSON.stringify({ ...after, isLatest: true })
+    if ((isOver || found.isFull) && (!(await found.checkpoint({ cursor })) || isOver)) return true
   }
-  return true
 }
 
 const positionOf = (version: HistoryPosition | undefined): HistoryPosition | undefined =>
