@@ -18,6 +18,7 @@ import { type MemberInput, memberInputOf } from '../../partners/match/member-inp
 import { type MemberData, readCurrent } from '../../partners/member-data.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import type { Interaction } from '../interaction.ts'
+import { yieldIfDue } from '../time-slices.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
 import { type Requester, requesterOf } from './match-requester.ts'
@@ -72,7 +73,7 @@ export const memberMatch =
     const asked = permittedUntil(consent!.resource)
     // guard: match-needs-consent
     if (asked === undefined) throw consentNotComplied()
-    const data = { tenant: request.tenant, reading, index: ports.latest(), heads: ports.heads }
+    const data = { tenant: request.tenant, reading, index: ports.latest(), heads: ports.heads, pause: yieldIfDue }
     const find = async () => {
       const patient = await memberOf(data, input, now, ports.choices)
       const answer = memberAnswerOf(patient)

@@ -13,6 +13,9 @@ const SCOPES_OF_OTHERS: Readonly<Record<PartnerKind, readonly string[]>> = {
   provider: ['payer-specific'],
 }
 
+/** Members that are read without a pause. */
+const PER_PAUSE = 1_000
+
 /** Maximum members of all Groups that are cached. Above it the cache is emptied. */
 const MAX_CACHED = 1_000_000
 
@@ -55,7 +58,7 @@ export class OptOutGroups {
     const known = this.#members.get(id)
     if (known !== undefined) return known
     const [group] = await readCurrent(this.#data, 'Group', [id])
-    const members = group === undefined ? NONE : this.#optedOutIn(group)
+    const members = group === undefined ? NONE : await this.#optedOutIn(group)
     if (this.#cached + members.size > MAX_CACHED) {
       this.#members.clear()
       this.#cached = 0
@@ -66,14 +69,16 @@ export class OptOutGroups {
   }
 
   /** Returns the members whose opt-out is in force, as `Patient/1`. */
-  #optedOutIn(group: Resource): ReadonlySet<string> {
+  async #optedOutIn(group: Resource): Promise<ReadonlySet<string>> {
     if (!this.#isInForce(group)) return NONE
-    const { reading } = this.#data
-    return new Set(
-      itemsOf(group.member).flatMap(({ entity, inactive, period }) =>
-        inactive !== true && this.#isNow(period) ? (toLocalReference(referenceOf(entity) ?? '', reading) ?? []) : [],
-      ),
-    )
+    const { reading, pause } = this.#data
+    const members = new Set<string>()
+    for (const [i, { entity, inactive, period }] of itemsOf(group.member).entries()) {
+      if (i % PER_PAUSE === 0) await pause?.()
+      const name = inactive !== true && this.#isNow(period) ? toLocalReference(referenceOf(entity) ?? '', reading) : undefined
+      if (name !== undefined) members.add(name)
+    }
+    return members
   }
 
   #isInForce({ active, characteristic }: Resource): boolean {

@@ -157,4 +157,14 @@ describe('a batch', () => {
     }
     expect(read).toEqual(['Group'])
   })
+
+  it('lets other requests run between parts of a large opt-out Group', async () => {
+    const members = Array.from({ length: 3_000 }, (_, i) => `m${i}`)
+    const stored = await memberStoreOf([optOutOf('global', members)])
+    let pauses = 0
+    const pause = async (): Promise<void> => void pauses++
+    expect([...(await judgeOf({ ...stored, pause }, PROVIDER)(['m0'])).values()]).toEqual([{ isPermitted: false, reason: 'opted-out' }])
+    // One before the Group is parsed, and one for each 1,000 members.
+    expect(pauses).toBe(4)
+  })
 })
