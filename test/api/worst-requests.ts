@@ -3,13 +3,8 @@
  * whole, the fuzz sends them small.
  */
 
-export type WorstRequest = {
-  readonly name: string
-  readonly method: string
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array
-}
+import { worstPartnerRequests } from './worst-partner-requests.ts'
+import type { WorstRequest } from './worst-request.ts'
 
 /** What `worstRequests` counts on being there. */
 export const SEED_COUNTS = { patients: 100, conditions: 3_000, heavy: 30 } as const
@@ -309,6 +304,8 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield { name: 'an If-None-Exist header of 400 kB', method: 'POST', path: '/Patient', headers: { ...JSON_BODY, 'if-none-exist': `_id=${list(60_000, (i) => `${i}`)}` }, body: '{"resourceType":"Patient","id":"new"}' }
     yield { name: 'a Content-Type of 400 kB', method: 'PUT', path: '/Patient/p0', headers: { 'content-type': `application/json${times(';a=b', 100_000)}` }, body: '{"resourceType":"Patient","id":"p0"}' }
     yield { name: 'a conditional update by 10,000 values', method: 'PUT', path: `/Patient?_id=${list(10_000, (i) => `u${i}`)}`, headers: JSON_BODY, body: '{"resourceType":"Patient"}' }
+
+    yield* worstPartnerRequests(scaled)
   }
 }
 
