@@ -62,7 +62,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   bench: {
     reason: 'Figures need a machine that runs nothing else.',
-    commands: ['', ' worst', ' auth', ' export', ' profiles'].map((name) => `npm run bench --${name}`),
+    commands: ['', ' worst', ' auth', ' export', ' profiles', ' payer --members 20000'].map((name) => `npm run bench --${name}`),
   },
 }
 

@@ -4,7 +4,7 @@ import { type BenchData, expectStatus, processorTime, type Row, range, runJob, u
 import { bulkMatchBody, patientIdOf } from './members.ts'
 
 /** Turns of the measurement. The first one compiles the code and does not count. */
-const TURNS = 5
+const TURNS = 4
 /** Members of one request of a match. */
 const BULK = 2_000
 
