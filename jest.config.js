@@ -89,6 +89,7 @@ const LONG = [
   'judge/partner-answers',
   'mutants/copy',
   'mutants/run',
+  'partners/outcome-privacy',
   'runtime/embedded/exports',
   'runtime/embedded/restore',
   'runtime/power-cut',
