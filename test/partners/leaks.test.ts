@@ -6,12 +6,20 @@ import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { clientOf, type TestClient, type Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import { markedRecord } from './marked-record.ts'
-import { memberClientOf } from './member-tokens.ts'
-import { PAYER_SETTINGS, partnerOf } from './payer-exchange.ts'
+import { ANN, matchInput, OTHER, PAYER_SETTINGS, partnerTokens } from './payer-exchange.ts'
 
 const RECORD = markedRecord('ann', 7_000_000)
 const ELSEWHERE = markedRecord('ann', 8_000_000)
 const OTHER_MEMBER = markedRecord('bert', 9_000_000)
+
+/** Group that the payer wrote for the partner, and the Consent of its member. */
+const PERMISSION: readonly Tree[] = [
+  {
+    ...{ resourceType: 'Group', id: 'panel', type: 'person', actual: true, identifier: [OTHER] },
+    member: [{ entity: { reference: 'Patient/ann' } }],
+  },
+  { ...matchInput(ANN).parameter[2].resource, id: 'permit', patient: { reference: 'Patient/ann' } },
+]
 
 const bundleOf = (resources: readonly Tree[]): Tree => ({
   resourceType: 'Bundle',
@@ -63,10 +71,10 @@ const withRecord = (
       const { status, text } = await server.post('/', bundleOf(resources), as(tenant))
       expect([status, status === 200 ? '' : text]).toEqual([200, ''])
     }
-    await put([...OTHER_MEMBER.resources, ...RECORD.resources], 'default')
+    await put([...OTHER_MEMBER.resources, ...RECORD.resources, ...PERMISSION], 'default')
     if (tenancy === 'on') await put(ELSEWHERE.resources, 'elsewhere')
-    await partnerOf(server, kind)
-    const member = await memberClientOf(server, { id: kind, patient: 'ann', ...(tenancy === 'on' ? { tenant: 'default' } : {}) })
+    const tokens = await partnerTokens(server, kind)
+    const member = server.as((await tokens('system/*.rs', { patient: 'ann' })).access_token)
     const token = await server.embedded.issue({ isAdministrator: true, tenant: tenancy === 'on' ? 'default' : '*' })
     const operator = clientOf(server.base, () => token)
     await proof({ operator, member, server })
@@ -126,7 +134,7 @@ describe('a partner with a member in context', () => {
       const shown = body.entry.map(({ resource }: Tree) => `${resource.resourceType}/${resource.id}`).sort()
       expect(shown).toEqual([
         ...['Coverage/ann-coverage', 'ExplanationOfBenefit/ann-authorization', 'ExplanationOfBenefit/ann-claim'],
-        ...['Observation/ann-observation', 'Patient/ann', 'Provenance/ann-provenance'],
+        ...['Group/panel', 'Observation/ann-observation', 'Patient/ann', 'Provenance/ann-provenance'],
       ])
       const claim = body.entry.find(({ resource }: Tree) => resource.id === 'ann-claim').resource
       expect(claim).toMatchObject({ use: 'claim', outcome: 'complete', item: [{ sequence: 1, productOrService: { text: 'visit' } }] })
@@ -149,7 +157,7 @@ describe('a partner with a member in context', () => {
         for (const [i, { type, code, url }] of some.entries()) {
           const { response, resource } = body.entry[i]
           const isShown = response.status.startsWith('200') && (resource.entry ?? []).length > 0
-          if (isShown) expect([url, [...PARTNER_TYPES, ...REFERENCED_TYPES].includes(type)]).toEqual([url, true])
+          if (isShown) expect([url, ['Group', ...PARTNER_TYPES, ...REFERENCED_TYPES].includes(type)]).toEqual([url, true])
           if (JSON.stringify(response.outcome ?? '').includes(`parameter ${code} of ${type}`)) refused.add(`${type} ${code}`)
         }
       }
