@@ -86,6 +86,7 @@ const LONG = [
   'infra/restored',
   'interactions/fuzz',
   'judge/answers',
+  'judge/claim-views',
   'judge/partner-answers',
   'mutants/copy',
   'mutants/run',

@@ -2,17 +2,16 @@
  * Each example of a request in HRex and PDex is accepted, and answered as the example of its response says. The answers conform to their profiles,
  * as this server and HAPI's validator judge them.
  */
-import { basename, dirname } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import type { Tree } from '../api/server.ts'
 import { missingJavaReason } from '../engines/java.ts'
-import { writeArchiveFile } from '../fixtures/packages.ts'
 import { MATCH_DEFINITIONS, matchExample } from '../fixtures/payer/match-examples.ts'
-import { findErrors, profileCheckerOf, R4_CANONICAL_BASE } from '../fixtures/profiles/checking.ts'
+import { findErrors, profileCheckerOf } from '../fixtures/profiles/checking.ts'
 import { bulkMatchOf, HREX, type JudgedResource, type MatchedExample, memberMatchOf, PDEX, recordOf } from '../partners/guide-exchanges.ts'
 import { coverageOf } from '../partners/member-store.ts'
 import { runHapi, type Verdict } from './hapi.ts'
+import { hapiPackageOf } from './own-package.ts'
 
 const reason = missingJavaReason()
 if (reason !== undefined) process.stderr.write(`HAPI's validator does not judge answers to partners: ${reason}\n`)
@@ -135,25 +134,9 @@ function judgedResources(): readonly JudgedResource[] {
   ]
 }
 
-/** Returns a profile without the profiles of targets that are not loaded. HAPI rejects each reference to one. */
-function withoutUnknownTargets(definition: Tree): Tree {
-  const isKnown = (url: string) => url.startsWith(R4_CANONICAL_BASE) || MATCH_DEFINITIONS.some((each) => each.url === url)
-  const element = definition.differential?.element.map(({ type, ...rest }: Tree) => ({
-    ...rest,
-    ...(type === undefined
-      ? {}
-      : { type: type.map(({ targetProfile, ...each }: Tree) => (targetProfile?.every(isKnown) ? { ...each, targetProfile } : each)) }),
-  }))
-  return element === undefined ? definition : { ...definition, differential: { element } }
-}
-
 async function verdictsOf(resources: readonly JudgedResource[]): Promise<readonly Verdict[]> {
-  const archive = await writeArchiveFile({
-    'package/package.json': { name: 'matches', version: '1.0.0', fhirVersions: ['4.0.1'] },
-    ...Object.fromEntries(MATCH_DEFINITIONS.map((each) => [`package/${each.resourceType}-${each.id}.json`, withoutUnknownTargets(each)])),
-  })
   const requests = resources.map(({ resource, profile }) => ({ text: JSON.stringify(resource), profile, isTold: true as const }))
-  return runHapi(requests, { folder: dirname(archive), names: [basename(archive)] })
+  return runHapi(requests, await hapiPackageOf('matches', MATCH_DEFINITIONS))
 }
 
 describe('Each resource of an exchange', () => {
