@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { clientOf, type TestClient, type Tree } from '../api/server.ts'
 import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
+  amountsOf,
   BERT,
   bulkInput,
   EXPORT_TYPE,
@@ -22,6 +24,7 @@ import { runOnCloud } from './requested-deployment.ts'
 
 runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_SETTINGS, here: true }, (cloud, { base, post }) => {
   let partner: TestClient
+  let tokenFor: (more: Readonly<Record<string, string>>) => Promise<Tree>
   let [aws, host, machine]: [AwsCalls, FunctionHost, string] = [] as never
 
   beforeAll(async () => {
@@ -35,11 +38,12 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
       ...{ authentication: { kind: 'keys', keys: [pair.jwk] }, partner: { kind: 'payer', identifiers: [OTHER] } },
     })
     registry.close()
-    const signed = signAssertion(pair, 'other', Date.now(), { claims: { aud: `${base()}/auth/token` } })
-    const form = new URLSearchParams({ ...assertionFormOf(signed), scope: 'system/*.rs' })
-    const { access_token } = (await (await fetch(`${base()}/auth/token`, { method: 'POST', body: form })).json()) as {
-      access_token: string
+    tokenFor = async (more) => {
+      const signed = signAssertion(pair, 'other', Date.now(), { claims: { aud: `${base()}/auth/token` } })
+      const form = new URLSearchParams({ ...assertionFormOf(signed), scope: 'system/*.rs', ...more })
+      return (await fetch(`${base()}/auth/token`, { method: 'POST', body: form })).json()
     }
+    const { access_token } = await tokenFor({})
     partner = clientOf(base, () => access_token)
     expect((await post('/', membersBundle())).status).toBe(200)
   })
@@ -61,6 +65,19 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     const { manifest } = await pollManifest(partner, job)
     expect(manifest.requiresAccessToken).toBe(true)
     expectRecordWithoutAmounts(await linesOf(manifest.output, download))
+  })
+
+  it('reads the member that it matched, by a token with this member', async () => {
+    const { access_token, patient } = await tokenFor({ patient: 'ann' })
+    expect(patient).toBe('ann')
+    const member = clientOf(base, () => access_token)
+    const { status, body } = await member.get('/ExplanationOfBenefit/claim-ann')
+    expect([status, body.payment, amountsOf(body)]).toEqual([200, undefined, []])
+    expect((await member.get('/Patient/bert')).status).toBe(404)
+    const found = () => member.get('/ExplanationOfBenefit')
+    const { body: page } = await eventually(found, { until: ({ body }) => body.total === 1, every: 100 })
+    expect(page.entry.map(({ resource }: Tree) => resource.id)).toEqual(['claim-ann'])
+    expect((await tokenFor({ patient: 'bert' })).error).toBe('invalid_grant')
   })
 
   it('matches many members in one job, with the Group of those that were found', async () => {
