@@ -36,11 +36,7 @@ async function readVersions(from: PackageReader, packages: readonly PackageReade
   return (url) => own[url] ?? newestOf(others, url)
 }
 
-async function versionsOf(each: PackageReader): Promise<Versions> {
-  const manifest = await each.manifest()
-  const isStored = manifest === undefined || Object.hasOwn(manifest.files ?? {}, `${VERSIONS_FILE}.json`)
-  return isStored ? each.file<string>(VERSIONS_FILE) : {}
-}
+const versionsOf = (each: PackageReader): Promise<Versions> => each.optionalFile<string>(VERSIONS_FILE)
 
 const newestOf = (all: readonly Versions[], url: string): string | undefined =>
   all

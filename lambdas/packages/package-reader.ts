@@ -72,6 +72,15 @@ export class PackageReader {
     return read
   }
 
+  /**
+   * Returns the definitions of a file that not every package has. Without digests the package was added by an earlier server, or its manifest
+   * is damaged: then it has no such file. `file`: its name without `.json`.
+   */
+  async optionalFile<Definition>(file: string): Promise<PackageFile<Definition>> {
+    const hasFile = this.#isOwn || Object.hasOwn((await this.manifest())?.files ?? {}, `${file}.json`)
+    return hasFile ? this.file(file) : NOTHING.definitions
+  }
+
   /** Returns the part of a list of definitions that holds the canonical URL, if the list has that URL. */
   async part<Definition>(list: DefinitionList, canonical: string): Promise<PackageFile<Definition>> {
     const parts = await this.#partsOf(list)

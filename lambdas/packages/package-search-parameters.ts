@@ -27,7 +27,7 @@ const reduced = (parameter: Resource): Resource =>
 export async function readSearchParameters(packages: readonly StoredPackage[], onDamage: OnDamage): Promise<readonly PackageDefinitions[]> {
   const all = await Promise.all(
     packages.map(async (stored): Promise<PackageDefinitions> => {
-      const file = await new PackageReader(stored, onDamage).file<Resource>(SEARCH_PARAMETERS_FILE)
+      const file = await new PackageReader(stored, onDamage).optionalFile<Resource>(SEARCH_PARAMETERS_FILE)
       return { name: stored.name, version: stored.version, parameters: Object.values(file) }
     }),
   )

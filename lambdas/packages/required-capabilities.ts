@@ -19,7 +19,7 @@ export function requirementFilesOf(statements: readonly Resource[]): readonly (r
 
 /** Returns the requirements of the packages. */
 export async function readRequirements(packages: readonly PackageReader[]): Promise<readonly CapabilityRequirements[]> {
-  const files = await Promise.all(packages.map((each) => each.file<CapabilityRequirements>(REQUIREMENTS_FILE)))
+  const files = await Promise.all(packages.map((each) => each.optionalFile<CapabilityRequirements>(REQUIREMENTS_FILE)))
   return files.flatMap((file) => Object.values(file))
 }
 

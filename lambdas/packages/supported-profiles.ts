@@ -24,7 +24,7 @@ export function guideFilesOf(packageVersion: string, guides: readonly Resource[]
 /** Returns the ImplementationGuides of the added packages, and the requirements of their CapabilityStatements. */
 export const addedGuidesOf = (added: AddedPackages, onDamage: OnDamage): (() => Promise<AddedGuides>) =>
   ofPackages(added, onDamage, async (packages) => {
-    const guides = (await Promise.all(packages.map((each) => each.file<string>(GUIDES_FILE)))).flatMap((file) =>
+    const guides = (await Promise.all(packages.map((each) => each.optionalFile<string>(GUIDES_FILE)))).flatMap((file) =>
       Object.entries(file).map(([url, version]) => `${url}|${version}`),
     )
     const requirements = await readRequirements(packages)
@@ -58,8 +58,8 @@ async function profilesIn(packages: readonly PackageReader[]): Promise<ProfilesB
 async function indexOf(each: PackageReader): Promise<readonly (readonly [canonical: string, type: string])[]> {
   const [index, retired, versions] = await Promise.all([
     each.file<string>('index'),
-    each.file<string>('retired'),
-    each.file<string>(VERSIONS_FILE),
+    each.optionalFile<string>('retired'),
+    each.optionalFile<string>(VERSIONS_FILE),
   ])
   return Object.entries(index)
     .filter(([url]) => !Object.hasOwn(retired, url))
