@@ -57,6 +57,22 @@ describe('A read of a definition', () => {
     expect((await north.get(`/ValueSet/${id}`, { 'if-none-match': headers.get('etag')! })).status).toBe(200)
   })
 
+  it('is never 304 while the client may have the definition of the other tenant', async () => {
+    const id = newId()
+    const later = { 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' }
+    const answers = async (): Promise<readonly number[]> => {
+      const asked = [{ 'if-none-match': 'W/"1"' }, { 'if-none-match': '*' }, later].map((header) => north.get(`/ValueSet/${id}`, header))
+      return (await Promise.all(asked)).map(({ status }) => status)
+    }
+    await commons.put(valueSet(id))
+    expect(await answers()).toEqual([304, 304, 304])
+    await north.put(valueSet(id, { title: 'own' }))
+    expect(await answers()).toEqual([200, 200, 200])
+    await north.delete(`/ValueSet/${id}`)
+    expect(await answers()).toEqual([200, 200, 200])
+    expect((await commons.get(`/ValueSet/${id}`, { 'if-none-match': 'W/"1"' })).status).toBe(304)
+  })
+
   it('works in a Bundle', async () => {
     const id = newId()
     await commons.put(valueSet(id, { title: 'shared' }))

@@ -3,7 +3,7 @@
  * the shared one of the same type and id. A hidden or deleted one counts as missing. Only reads and searches of a tenant reach the shared
  * tenant: writes, versions, histories and exports concern the tenant of the request alone.
  */
-import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { RequestContext } from '../interaction.ts'
 
 /** Types that the shared tenant shares. Each tenant has its own SearchParameters, because its index depends on them. */
@@ -41,6 +41,20 @@ export function withSharedDefinitions(
       return shared.length < missing.length ? found.slice(0, missing[shared.length]) : found
     },
   }
+}
+
+/**
+ * Whether the tenant and the shared tenant both have a definition of this type and id, deleted or not. Their versions and times are then
+ * independent of each other, and a read may have shown either.
+ */
+export async function isInBothTenants(
+  request: TenantOfRequest,
+  { current }: Pick<ResourceReader, 'current'>,
+  { type, id }: Pick<ResourceKey, 'type' | 'id'>,
+): Promise<boolean> {
+  const shared = sharedTenantOf(request)
+  if (shared === undefined || !SHARED_TYPES.has(type)) return false
+  return !(await current([request.tenant, shared].map((tenant) => ({ tenant, type, id })))).includes(undefined)
 }
 
 const isThere = (version: ResourceVersion | undefined): version is ResourceVersion => version !== undefined && !version.deleted

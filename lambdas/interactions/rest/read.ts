@@ -5,7 +5,7 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { withParameterState } from '../resources/parameter-state.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { withSharedDefinitions } from '../resources/shared-definitions.ts'
+import { isInBothTenants, withSharedDefinitions } from '../resources/shared-definitions.ts'
 import { readCurrentVersion, secondOf, versionResponse } from '../resources/version-response.ts'
 import type { VisibleStore } from '../visible-store.ts'
 
@@ -22,13 +22,16 @@ export const read =
   }
 
 /**
- * Drops If-Modified-Since if it names the second in which both the current and the previous version were written. The client may have the
- * previous one, so 304 would be wrong.
+ * Drops preconditions by which 304 could be wrong: those about a definition of which the client may have that of the other tenant, and
+ * If-Modified-Since if it names the second in which both the current and the previous version were written.
  */
 async function withoutDoubt(request: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
-  const { ifModifiedSince, ...others } = request.preconditions
+  const { ifModifiedSince, ifNoneMatch, ...unconditional } = request.preconditions
+  if (ifModifiedSince === undefined && ifNoneMatch === undefined) return request
+  // guard: version-of-one-tenant
+  if (await isInBothTenants(request, seen, head)) return { ...request, preconditions: unconditional }
   const second = secondOf(head.lastUpdated)
-  if (ifModifiedSince === undefined || others.ifNoneMatch !== undefined || second !== secondOf(ifModifiedSince)) return request
+  if (ifModifiedSince === undefined || ifNoneMatch !== undefined || second !== secondOf(ifModifiedSince)) return request
   const [before] = await seen.versions([{ ...head, versionId: head.versionId - 1 }])
-  return before === undefined || secondOf(before.lastUpdated) < second ? request : { ...request, preconditions: others }
+  return before === undefined || secondOf(before.lastUpdated) < second ? request : { ...request, preconditions: unconditional }
 }
