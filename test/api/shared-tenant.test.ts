@@ -273,6 +273,14 @@ describe('A search for definitions', () => {
     expect(await titles(`/List?_id=${name}&_include=List:item`)).toEqual(['list', 'shared'])
   })
 
+  it('sees a write to the shared tenant by its index token', async () => {
+    const name = newId()
+    const { headers } = await client.put(`/ValueSet/${name}`, valueSet(name, { name, title: 'shared' }), { 'x-tenant-id': 'commons' })
+    const { body } = await north.get(`/ValueSet?name=${name}`, { 'x-index-token': headers.get('x-index-token')! })
+    expect(body.total).toBe(1)
+    expect((await commons.get('/ValueSet', { 'x-index-token': 'x' })).status).toBe(400)
+  })
+
   it('explains both lookups', async () => {
     const name = newId()
     await commons.put(valueSet(name, { name }))

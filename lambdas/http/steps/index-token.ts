@@ -71,7 +71,8 @@ const consistencyOf = ({ http, token }: Exchange, { consistency }: TokenParts): 
 /**
  * Step of searches, operations that look up resources, and Bundles with searches: waits for the tokens of the request.
  * In a Bundle it waits before any entry runs.
- * Throws FhirError 400 for too many tokens, or one of another server or tenant.
+ * Throws FhirError 400 for too many tokens, or one of another server or tenant. Searches also find definitions of the shared tenant, so its
+ * tokens are valid too.
  * Throws FhirError 410 for a token from before a point-in-time restore, or one whose stored content was removed.
  * Throws the fault `index-behind` if the index does not reach the tokens within five seconds.
  */
@@ -80,11 +81,20 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
     const given = event.http.headers[HEADER]
     if (given === undefined || !searches(event)) return
     const { tenant } = callerOf(event)
+    const tenants = [tenant, event.site.sharedTenant]
     const texts = given.split(',', MOST + 1)
     // guard: index-tokens-limit
     if (texts.length > MOST) throw fhirError(400, 'too-costly', `A search takes at most ${MOST} values of X-Index-Token`)
-    const tokens = await Promise.all(texts.map((token) => opened(parts, tenant, token.trim())))
-    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE, tenant))) throw indexBehind()
+    const tokens = await Promise.all(texts.map((token) => opened(parts, tenants, token.trim())))
+    const byTenant = Map.groupBy(tokens, ({ of }) => of)
+    const caughtUp = [...byTenant].map(([of, some]) =>
+      parts.index.caughtUp(
+        some.flatMap(({ tokens }) => tokens),
+        PATIENCE,
+        of,
+      ),
+    )
+    if ((await Promise.all(caughtUp)).includes(false)) throw indexBehind()
   },
 })
 
@@ -113,19 +123,23 @@ async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens
   return seal.seal(JSON.stringify([tenant, key]), clock.now())
 }
 
-async function opened({ seal, blobs }: TokenParts, tenant: string, token: string): Promise<readonly string[]> {
+/** Content of an X-Index-Token. `of`: its tenant. */
+type OpenedToken = { readonly of: string; readonly tokens: readonly string[] }
+
+async function opened({ seal, blobs }: TokenParts, tenants: readonly (string | undefined)[], token: string): Promise<OpenedToken> {
   const { text, isFormer } = seal.open(token) ?? { text: '[]' }
   const [of, named] = JSON.parse(text) as readonly [string?, (string | readonly string[])?]
   // guard: index-token-of-tenant
-  if (named === undefined || of !== tenant) throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
+  if (of === undefined || named === undefined || !tenants.includes(of))
+    throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
   if (isFormer === true)
     throw fhirError(
       410,
       'not-found',
       'The X-Index-Token is from before the data of this server was set back to an earlier time: what it names may be gone. Search without it',
     )
-  if (typeof named !== 'string') return named
+  if (typeof named !== 'string') return { of, tokens: named }
   const kept = await blobs.get(`${FOLDER}/${named}`)
   if (kept === undefined) throw fhirError(410, 'not-found', 'The content of the X-Index-Token is no longer stored')
-  return JSON.parse(new TextDecoder().decode(kept.bytes)) as readonly string[]
+  return { of, tokens: JSON.parse(new TextDecoder().decode(kept.bytes)) as readonly string[] }
 }

@@ -31,14 +31,20 @@ function world(isVisible: boolean | 'down' = true, consistency: TokenParts['cons
     },
     tokensOf: (written) => written.map(({ type, id, versionId }) => `${type}~${id}~${versionId}`),
   }
-  const exchange = (tenant: string, headers: Record<string, string>) => ({ http: { headers }, caller: { tenant } }) as unknown as Exchange
+  const exchange = (tenant: string, headers: Record<string, string>) =>
+    ({ http: { headers }, caller: { tenant }, site: { sharedTenant: 'commons' } }) as unknown as Exchange
   return {
     kept,
     parts,
     asked,
     reports,
-    async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, token?: object): Promise<Record<string, string>> {
-      const request = { event: { ...exchange('a', headers), token }, response: { status: 201, written } as FhirResponse | HttpResponse }
+    async tell(
+      written: readonly VersionKey[],
+      headers: Record<string, string> = {},
+      token?: object,
+      tenant = 'a',
+    ): Promise<Record<string, string>> {
+      const request = { event: { ...exchange(tenant, headers), token }, response: { status: 201, written } as FhirResponse | HttpResponse }
       await returnIndexToken(parts, (error) => reports.push(error)).after!(request as never)
       return request.response.headers as Record<string, string>
     },
@@ -83,6 +89,16 @@ describe('X-Index-Token', () => {
     expect(asked).toEqual([several.flat().map(({ id }) => `Patient~${id}~1`)])
   })
 
+  it('is valid in every tenant if it is one of the shared tenant', async () => {
+    const { asked, tell, wait } = world()
+    const [own, shared] = [versions(1), versions(50)]
+    const { 'x-index-token': one = '' } = await tell(own)
+    const { 'x-index-token': other = '' } = await tell(shared, {}, undefined, 'commons')
+    await wait(`${one}, ${other}`)
+    expect(asked).toEqual([own, shared].map((written) => written.map(({ id }) => `Patient~${id}~1`)))
+    await expect(wait(one, 'commons')).rejects.toMatchObject({ status: 400 })
+  })
+
   it('may be combined with at most 99 others', async () => {
     const { asked, tell, wait } = world()
     const { 'x-index-token': token = '' } = await tell(versions(1))
@@ -114,7 +130,7 @@ describe('X-Index-Token', () => {
       const { 'x-index-token': token = '' } = await tell(versions(count))
       const later = { ...parts, seal: sealOfEpoch(parts.seal, 1) }
       const given = (tenant: string) =>
-        ({ event: { http: { headers: { 'x-index-token': token } }, caller: { tenant }, interaction: 'search-type' } }) as never
+        ({ event: { http: { headers: { 'x-index-token': token } }, caller: { tenant }, site: {}, interaction: 'search-type' } }) as never
       await expect(awaitIndexToken(later).before!(given('a'))).rejects.toMatchObject({ status: 410 })
       await expect(awaitIndexToken(later).before!(given('b'))).rejects.toMatchObject({ status: 400 })
       await wait(token)
