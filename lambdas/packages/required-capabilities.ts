@@ -9,7 +9,10 @@ import type { PackageReader } from './package-reader.ts'
 /** File with the requirements of a package, by canonical URL. A package without any has no such file. */
 const REQUIREMENTS_FILE = 'requirements'
 
-/** Returns the file with the requirements of these statements. Skips statements of other kinds than `requirements`, and those for clients. */
+/**
+ * Returns the file with the requirements of these statements. Skips statements of other kinds than `requirements`, those for clients, and those
+ * that import requirements of others.
+ */
 export function requirementFilesOf(statements: readonly Resource[]): readonly (readonly [file: string, text: string])[] {
   const all = statements.flatMap(requirementsIn)
   return all.length === 0
@@ -23,7 +26,8 @@ export async function readRequirements(packages: readonly PackageReader[]): Prom
   return files.flatMap((file) => Object.values(file))
 }
 
-function requirementsIn({ url, version, kind, status, rest }: Resource): readonly CapabilityRequirements[] {
+function requirementsIn({ url, version, kind, status, imports, rest }: Resource): readonly CapabilityRequirements[] {
+  if (imports !== undefined) return []
   if (typeof url !== 'string' || kind !== 'requirements' || status === 'retired') return []
   const ofServers = elementsIn(rest).filter(({ mode }) => mode === 'server')
   if (ofServers.length === 0) return []

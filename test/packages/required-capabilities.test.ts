@@ -75,8 +75,15 @@ describe('The requirements of a CapabilityStatement', () => {
     expect(missing(optional)).toEqual([])
   })
 
-  it('are read from statements for servers only, unless these are retired', () => {
-    const others = [{ kind: 'instance' }, { status: 'retired' }, { rest: [{ mode: 'client' }] }, { url: undefined }, { rest: 'server' }]
+  it('are read from statements for servers only, unless these are retired or import others', () => {
+    const others = [
+      { kind: 'instance' },
+      { status: 'retired' },
+      { imports: ['http://example.org/CapabilityStatement/other'] },
+      { rest: [{ mode: 'client' }] },
+      { url: undefined },
+      { rest: 'server' },
+    ]
     expect(requirementsOf(...others.map((more) => statement({}, more)))).toEqual([])
     expect(requirementsOf(statement({}), statement({}, { version: undefined })).map(({ canonical }) => canonical)).toEqual([
       `${URL}|1.0.0`,
