@@ -8,7 +8,7 @@ import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller, RequestContent } from '../../interactions/interaction.ts'
 import type { ReadTenant } from '../../interactions/resources/union-read.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
-import type { Exchange, HttpRequest, Site, Step } from '../exchange.ts'
+import type { Exchange, HttpRequest, Step } from '../exchange.ts'
 import { matchRoute } from '../route-table.ts'
 import { LOOPBACK_HOST } from './check-host.ts'
 import { MAX_FORM_BYTES } from './limit-body.ts'
@@ -50,7 +50,7 @@ export const authenticate = (parts: AuthenticationParts): Step => ({
     const { http, interaction, site, fhir: named } = exchange
     // guard: unread-body-is-refused
     if (http.unread !== undefined) throw advised(http.unread, site.baseUrl)
-    const token = await admitted(parts, { http, interaction, named }, site).catch((error: Error) => {
+    const token = await admitted(parts, { http, interaction, named }, exchange).catch((error: Error) => {
       throw advised(error, site.baseUrl)
     })
     exchange.token = token
@@ -67,10 +67,16 @@ function advised(error: Error, baseUrl: string): Error {
   return new FhirError(401, [...error.issues, { severity: 'information', code: 'informational', text }], error.headers)
 }
 
-/** `site`: absent before the body is read. Then a read needs no tenant yet. */
-async function admitted(parts: AuthenticationParts, request: RoutedRequest, site?: Site): Promise<VerifiedToken | undefined> {
+type IdentifiedExchange = Pick<Exchange, 'site' | 'token'>
+
+/** `exchange`: absent before the body is read. Then a read needs no tenant yet. */
+async function admitted(
+  parts: AuthenticationParts,
+  request: RoutedRequest,
+  exchange?: IdentifiedExchange,
+): Promise<VerifiedToken | undefined> {
   const { interaction: code } = request
-  const token = (await verified(parts, request, site)) ?? (await parts.publicRead?.tokenOf(request))
+  const token = (await verified(parts, request, exchange)) ?? (await parts.publicRead?.tokenOf(request))
   // guard: every-route-needs-token
   if (token === undefined && requiresToken(code)) throw missingTokenError()
   // guard: exchanged-token-uses-no-export
@@ -80,13 +86,17 @@ async function admitted(parts: AuthenticationParts, request: RoutedRequest, site
   return token
 }
 
-async function verified(parts: AuthenticationParts, request: RoutedRequest, site: Site | undefined): Promise<VerifiedToken | undefined> {
+async function verified(
+  parts: AuthenticationParts,
+  request: RoutedRequest,
+  exchange: IdentifiedExchange | undefined,
+): Promise<VerifiedToken | undefined> {
   const { http, interaction: code } = request
   try {
     return await parts.authenticator(http)
   } catch (error) {
     if (!(error instanceof TenantNotSelected)) throw error
-    if (code === 'read' && parts.readTenant !== undefined) return readingToken(parts, request, error, site)
+    if (code === 'read' && parts.readTenant !== undefined) return readingToken(parts, request, error, exchange)
     if (READS.has(columnOf(code))) throw error
     throw fhirError(422, 'business-rule', ONE_TENANT)
   }
@@ -97,19 +107,21 @@ async function readingToken(
   { authenticator, readTenant }: AuthenticationParts,
   { http, named }: RoutedRequest,
   error: TenantNotSelected,
-  site: Site | undefined,
+  exchange: IdentifiedExchange | undefined,
 ): Promise<VerifiedToken | undefined> {
   const tokenIn = async (tenant: string): Promise<VerifiedToken> => {
     const token = await authenticator({ ...http, headers: { ...http.headers, 'x-tenant-id': tenant } })
     // guard: partner-selects-its-tenant
     if (token === undefined || token.partner !== undefined) throw error
+    // Identifies the client in the audit record, also if no tenant answers.
+    if (exchange !== undefined) exchange.token = token
     return token
   }
   const { tenants } = error
-  if (site === undefined) return tokenIn(tenants === '*' ? DEFAULT_TENANT : tenants[0]!)
+  if (exchange === undefined) return tokenIn(tenants === '*' ? DEFAULT_TENANT : tenants[0]!)
   const tenant = await readTenant!(named, tenants, async (each) => {
     const token = await tokenIn(each)
-    const reading = site.reading(each)
+    const reading = exchange.site.reading(each)
     return { reading, access: readAccessOf(token, reading, named) }
   })
   return tokenIn(tenant)

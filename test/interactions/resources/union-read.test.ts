@@ -45,25 +45,35 @@ it('A read needs X-Tenant-Id if several tenants have the resource, and goes to t
 
 const tokenIn = (tenant: string, more: Partial<VerifiedToken>): VerifiedToken => ({ ...implicitToken('app'), tenant, ...more })
 
-/** Tenant in which the step runs a read by a token of two tenants. */
-async function tenantOf(more: Partial<VerifiedToken>): Promise<string | undefined> {
+/** Read by a token of the tenants a and b, after the step. `error`: its error. */
+async function identified(more: Partial<VerifiedToken>, having = ['b']): Promise<Exchange & { readonly error?: unknown }> {
   const parts = {
     authenticator: async ({ headers: { 'x-tenant-id': tenant } }: Exchange['http']) => {
       if (tenant === undefined) throw new TenantNotSelected(['a', 'b'])
       return tokenIn(tenant, more)
     },
-    readTenant: selecting(['b']),
+    readTenant: selecting(having),
   }
   const http = { method: 'GET', path: '/Patient/x', query: '', headers: {}, body: new Uint8Array() }
   const { unread } = await admission(parts)(http)
-  if (unread !== undefined) throw unread
+  if (unread !== undefined) return { error: unread } as never
   const site = { baseUrl: 'http://127.0.0.1/fhir', reading: () => ({}) as never }
-  const event = { http, interaction: 'read', site, fhir: READ } as unknown as Exchange
-  await authenticate(parts).before!({ event } as never)
-  return event.caller?.tenant
+  const event = { http, interaction: 'read', site, fhir: READ, token: undefined, caller: undefined } as unknown as Exchange
+  try {
+    await authenticate(parts).before!({ event } as never)
+    return event
+  } catch (error) {
+    return { ...event, error }
+  }
 }
 
+const NEEDS_TENANT = { status: 400, issues: [{ code: 'required' }] }
+
 it('A client leaves the tenant of a read to the server, and a partner does not', async () => {
-  expect(await tenantOf({})).toBe('b')
-  await expect(tenantOf({ partner: {} as never })).rejects.toMatchObject({ status: 400, issues: [{ code: 'required' }] })
+  expect((await identified({})).caller?.tenant).toBe('b')
+  expect(await identified({ partner: {} as never })).toMatchObject({ error: NEEDS_TENANT })
+})
+
+it('A read that needs X-Tenant-Id names its client in the audit record', async () => {
+  expect(await identified({}, ['a', 'b'])).toMatchObject({ error: NEEDS_TENANT, token: { client: 'app' }, caller: undefined })
 })
