@@ -43,7 +43,7 @@ export function partnerAccessOf(granted: Access, { partner, client, scopes, memb
 }
 
 /**
- * Returns the clauses for the data of one member: those granted, for reading the types that partners receive. Searches find nothing of dated
+ * Returns the clauses for the data of one member: those granted, for reading the types that partners receive. Searches find nothing of listed
  * types until `withSearchable` lists what they may find.
  */
 const memberClausesOf = ({ clauses }: Access, { name, limits }: MemberContext): readonly AccessClause[] =>
@@ -55,7 +55,7 @@ const memberClausesOf = ({ clauses }: Access, { name, limits }: MemberContext): 
     return types.flatMap((each): readonly AccessClause[] => {
       const criteria = [query, ...aboutMember(each, name), ...withoutLabels(limits)].filter((text) => text !== '')
       const clause = { type: each, letters: reading, query: criteria.join('&'), within: [name] }
-      if (!isDated(each) || !reading.includes('s')) return [clause]
+      if (!LISTED_PARTNER_TYPES.includes(each) || !reading.includes('s')) return [clause]
       return [
         { ...clause, letters: reading.filter((letter) => letter !== 's') },
         { ...clause, letters: ['s'], ids: [] },
@@ -63,12 +63,15 @@ const memberClausesOf = ({ clauses }: Access, { name, limits }: MemberContext): 
     })
   })
 
-/** Types of a member's data with a time window, which no index decides. */
-export const DATED_PARTNER_TYPES: readonly string[] = PARTNER_TYPES.filter((type) => CLINICAL_DATES[type] !== undefined)
+/**
+ * Types of a member's data of which no index decides what a partner receives: those with a time window, and Provenance, which may name other
+ * patients.
+ */
+export const LISTED_PARTNER_TYPES: readonly string[] = PARTNER_TYPES.filter(
+  (type) => CLINICAL_DATES[type] !== undefined || type === 'Provenance',
+)
 
-const isDated = (type: string): boolean => DATED_PARTNER_TYPES.includes(type)
-
-/** Returns the access of a partner with the resources of dated types that its searches may find. `ids`: by type. */
+/** Returns the access of a partner with the resources of listed types that its searches may find. `ids`: by type. */
 export const withSearchable = (access: Access, ids: ReadonlyMap<string, readonly string[]>): Access => ({
   ...access,
   clauses: access.clauses.map((clause) => (clause.ids === undefined ? clause : { ...clause, ids: ids.get(clause.type) ?? [] })),

@@ -43,7 +43,11 @@ export const visibleStoreOf =
         const types = scope.type === undefined ? resourceTypes : [scope.type]
         const isWhole = (type: string): boolean => letters.every((letter) => isWholeType(access, type, letter, reading))
         if (types.every(isWhole)) return historyUnder(eye, await resources.history(scope, window, after, limit))
-        if (scope.id !== undefined) return historyOf(eye, scope, window, after, limit)
+        if (scope.id !== undefined) {
+          // guard: history-of-shown-resource
+          if (access.partner?.limits !== undefined && !(await isCurrentShown(eye, scope))) return { versions: [], more: false }
+          return historyOf(eye, scope, window, after, limit)
+        }
         throw forbidden('A history of more than one resource is for those who may see all of it')
       },
     }
@@ -52,18 +56,52 @@ export const visibleStoreOf =
 type Eye = {
   readonly judge: Judge
   readonly letters: readonly Letter[]
-  readonly resources: Pick<ResourceReader, 'history'>
+  readonly resources: Pick<ResourceReader, 'current' | 'history'>
   readonly basis: BasisProfiles | undefined
 }
 
 type Versions = readonly (ResourceVersion | undefined)[]
 
 /** Returns the versions as the caller sees them: undefined in place of each that is hidden. */
-async function shown(eye: Eye, versions: Versions): Promise<Versions> {
+const shown = async (eye: Eye, versions: Versions): Promise<Versions> =>
+  underView(eye, await withShownTargets(eye, await visibleAmong(eye, versions)))
+
+/** Returns the versions as they are stored: undefined in place of each that is hidden. */
+async function visibleAmong(eye: Eye, versions: Versions): Promise<Versions> {
   const judged = versions.map((version) => version !== undefined && maySeeWithLetters(eye.judge, eye.letters, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
   const visible = may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
-  return underView(eye, await withinLimits(eye, visible))
+  return withinLimits(eye, visible)
+}
+
+/**
+ * Whether the current version is visible and no deletion. A partner with a member in context reads earlier versions only then, because a later
+ * one may have a label, or be about another patient.
+ */
+async function isCurrentShown(eye: Eye, key: ResourceKey): Promise<boolean> {
+  const [current] = await visibleAmong(eye, await eye.resources.current([key]))
+  return current?.deleted === false
+}
+
+/** Returns the versions with the Provenances as a partner with a member in context sees them. */
+async function withShownTargets(eye: Eye, versions: Versions): Promise<Versions> {
+  const { access, reading } = eye.judge
+  if (access.partner?.limits === undefined || !versions.some((version) => version?.type === 'Provenance')) return versions
+  const { namesOthers, withoutTargets } = await import('../partners/provenance-targets.ts')
+  const isMember = (name: string): boolean => access.clauses.some(({ within }) => within?.includes(name) === true)
+  const withheldAmong = async (keys: readonly ResourceKey[]) => {
+    const targets = await visibleAmong(eye, await eye.resources.current(keys))
+    return keys.filter((_, i) => targets[i]?.deleted !== false)
+  }
+  const shownOf = async (version: ResourceVersion | undefined): Promise<ResourceVersion | undefined> => {
+    if (version?.type !== 'Provenance' || version.deleted) return version
+    // guard: member-token-shows-no-provenance-of-others
+    if (namesOthers(version, isMember)) return undefined
+    return withoutTargets(version, reading, withheldAmong)
+  }
+  const seen: (ResourceVersion | undefined)[] = []
+  for (const version of versions) seen.push(await shownOf(version))
+  return seen
 }
 
 /** Returns the versions that a partner may receive of the member in context. Its own Groups are no data of the member. */

@@ -1,6 +1,6 @@
 /** Access of partners: a token of one opens its own Groups only, whatever its scopes name. */
 import { describe, expect, it } from '@jest/globals'
-import { DATED_PARTNER_TYPES, withSearchable } from '../../lambdas/access/partner-access.ts'
+import { LISTED_PARTNER_TYPES, withSearchable } from '../../lambdas/access/partner-access.ts'
 import { PARTNER_TYPES, REFERENCED_TYPES } from '../../lambdas/access/partner-types.ts'
 import { accessOfToken } from '../../lambdas/access/token-access.ts'
 import { parseOwnToken } from '../../lambdas/access/verification/token-claims.ts'
@@ -54,8 +54,8 @@ describe('the access of a partner with a member in context', () => {
     const about = (type: string): string => (['Patient', 'Provenance', ...REFERENCED_TYPES].includes(type) ? '' : 'patient=Patient/ann')
     const expectedOf = (type: string) => {
       const rest = [about(type), ['Patient/ann']]
-      const isDated = DATED_PARTNER_TYPES.includes(type)
-      return isDated
+      const isListed = LISTED_PARTNER_TYPES.includes(type)
+      return isListed
         ? [
             [type, 'r', ...rest],
             [type, 's', ...rest, []],
@@ -66,7 +66,7 @@ describe('the access of a partner with a member in context', () => {
     expect(accessWith(['system/*.rs'], { patient: 'ann' }).view).toBe('payer')
   })
 
-  it('finds the listed resources of dated types only', () => {
+  it('finds the listed resources of listed types only', () => {
     const limits = { at: 0, excluded: [] }
     const access = accessWith(['system/*.rs'], { patient: 'ann', memberLimits: limits })
     const listed = withSearchable(access, new Map([['Observation', ['1', '2']]])).clauses.flatMap(({ type, ids }) =>
@@ -96,7 +96,7 @@ describe('the access of a partner with a member in context', () => {
     )
     const scopes = ['user/*.rs']
     expect(clausesOf(scopes, { ...person, fhirUser: 'Practitioner/1' })).toHaveLength(
-      PARTNER_TYPES.length + DATED_PARTNER_TYPES.length + REFERENCED_TYPES.length,
+      PARTNER_TYPES.length + LISTED_PARTNER_TYPES.length + REFERENCED_TYPES.length,
     )
     expect(clausesOf(scopes, { ...person, fhirUser: 'Patient/bert' })).toEqual([])
     expect(accessWith(scopes, person).clauses).toEqual([])

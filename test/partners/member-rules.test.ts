@@ -134,4 +134,52 @@ describe('a payer with a member in context', () => {
       const { body } = await member.get('/Observation?_group=code')
       expect([body.total, JSON.stringify(body).includes('"sensitive"')]).toEqual([2, false])
     }))
+
+  it('receives no earlier version of a resource that it does not receive', () =>
+    withHidden(async ({ member, operator }) => {
+      const put = async (resource: Tree) => expect((await operator.put(`/Observation/${resource.id}`, resource)).status).toBeLessThan(300)
+      const open = { resourceType: 'Observation', status: 'final', code: { text: MARK }, subject: ann }
+      const later: readonly (readonly [id: string, fields: Tree])[] = [
+        ['labelled-later', { meta: { security: [LABEL] } }],
+        ['moved', { subject: { reference: 'Patient/bert' } }],
+        ['backdated', { effectiveDateTime: '2015-01-01' }],
+      ]
+      for (const [id] of later) await put({ ...open, id })
+      await put({ ...open, id: 'deleted' })
+      const paths = [...later.map(([id]) => id), 'deleted'].flatMap((id) => [
+        `/Observation/${id}/_history/1`,
+        `/Observation/${id}/_history`,
+      ])
+      for (const path of paths) expect([path, (await member.get(path)).status]).toEqual([path, 200])
+      for (const [id, fields] of later) await put({ ...open, ...fields, id })
+      expect((await operator.delete('/Observation/deleted')).status).toBe(204)
+      for (const path of [...paths, ...later.map(([id]) => `/Observation/${id}/_history/2`)]) {
+        const { status, text } = await member.get(path)
+        expect([path, status, text.includes(MARK)]).toEqual([path, 404, false])
+      }
+    }))
+
+  it('learns of no other target of a Provenance', () =>
+    withHidden(async ({ member, operator }) => {
+      const put = async (id: string, ...targets: readonly string[]) => {
+        const target = targets.map((reference) => ({ reference }))
+        const provenance = { resourceType: 'Provenance', id, target, recorded: '2026-01-01T00:00:00Z', agent: [{ who: { display: 'x' } }] }
+        expect((await operator.put(`/Provenance/${id}`, provenance)).status).toBe(201)
+      }
+      await put('own', 'Patient/ann', 'Observation/shown', 'Observation/old', 'Observation/sensitive', 'Observation/weight-bert')
+      await put('load', 'Patient/ann', 'Patient/bert')
+      await put('hidden', 'Observation/old')
+      for (const id of ['load', 'hidden'])
+        for (const rest of ['', '/_history', '/_history/1']) expect((await member.get(`/Provenance/${id}${rest}`)).status).toBe(404)
+      const shown = [{ reference: 'Patient/ann' }, { reference: 'Observation/shown' }]
+      expect((await member.get('/Provenance/own')).body.target).toEqual(shown)
+      expect((await member.get('/Provenance/own/_history')).body.entry[0].resource.target).toEqual(shown)
+      for (const path of ['/Provenance', '/Patient/ann/Provenance', '/Patient?_revinclude=Provenance:target', '/Patient/ann/$everything']) {
+        const { body } = await member.get(path)
+        const found = body.entry.map(({ resource }: Tree) => resource).filter(({ resourceType }: Tree) => resourceType === 'Provenance')
+        expect([path, found.map(({ id, target }: Tree) => [id, target])]).toEqual([path, [['own', shown]]])
+      }
+      expect((await member.get('/Provenance?target=Patient/bert')).body.total).toBe(0)
+      expect((await member.get('/Provenance?_summary=count')).body.total).toBe(1)
+    }))
 })

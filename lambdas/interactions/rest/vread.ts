@@ -13,7 +13,9 @@ export const vread =
     const versionId = parseVersionNumber(request.versionId ?? '')
     const seen = resources(request, 'r')
     const [version] = versionId === undefined ? [] : await seen.versions([{ ...key, versionId }])
-    if (version === undefined) throw notFound({ type: key.type, id: `${key.id}/_history/${request.versionId}` })
+    // guard: version-of-shown-resource
+    const isHidden = request.access.partner?.limits !== undefined && (await seen.current([key]))[0]?.deleted !== false
+    if (version === undefined || isHidden) throw notFound({ type: key.type, id: `${key.id}/_history/${request.versionId}` })
     if (version.deleted) throw gone(key, 410)
     return versionResponse(version, request, seen)
   }

@@ -2,7 +2,7 @@
  * Searches of a partner with a member in context. No index decides which resources the partner may receive, so the resources of the member are
  * read first, and the search finds only those that a read shows. Totals, order and groups are therefore exact.
  */
-import { DATED_PARTNER_TYPES, withSearchable } from '../../access/partner-access.ts'
+import { LISTED_PARTNER_TYPES, withSearchable } from '../../access/partner-access.ts'
 import { ruleFor } from '../../access/rules.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { ALWAYS_TRUE, type HitPosition } from '../../ports/search/plan.ts'
@@ -13,7 +13,7 @@ import { MAX_PAGE_BYTES } from './page-limits.ts'
 
 type MemberPorts = Pick<Ports, 'resources'> & { readonly index: Pick<Searches, 'find'> }
 
-/** Maximum resources with a date that are read for a search. For a member with more, the request is answered 403. */
+/** Maximum resources of listed types that are read for a search. For a member with more, the request is answered 403. */
 export const MAX_MEMBER_RESOURCES = 20_000
 /** Maximum hits of one lookup. */
 const MAX_HITS = 1_000
@@ -22,7 +22,7 @@ const MAX_HITS = 1_000
 export async function withMemberData(ports: MemberPorts, request: FhirRequest): Promise<FhirRequest> {
   const { access, tenant, reading } = request
   if (access.partner?.limits === undefined) return request
-  const rules = DATED_PARTNER_TYPES.flatMap((type) => {
+  const rules = LISTED_PARTNER_TYPES.flatMap((type) => {
     const rule = ruleFor(access, type, 'r', reading)
     return rule === undefined ? [] : [[type, rule] as const]
   })
@@ -54,5 +54,5 @@ const tooMany = () =>
   fhirError(
     403,
     'too-costly',
-    `The member has more than ${MAX_MEMBER_RESOURCES} resources with a date, which is too many for a search: use Group/[id]/$davinci-data-export`,
+    `The member has more than ${MAX_MEMBER_RESOURCES} resources with a date and Provenances, which is too many for a search: use Group/[id]/$davinci-data-export`,
   )
