@@ -108,6 +108,7 @@ class Collector {
     }
     const scanned = await selectVersions(selection, versions, leaveOut)
     if (this.#target.kind === 'candidates') return scanned
+    this.#output.follow(scanned)
     // guard: omitted-version-is-not-exported
     const others = versions.filter((version) => !left.has(version))
     return await selectReferencedVersions(selection, others, scanned, leaveOut)

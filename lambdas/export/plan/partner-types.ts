@@ -7,21 +7,36 @@ import type { ExportRequest } from '../export-request.ts'
 import { exportTypeOf, type PartnerExport } from '../partner-export.ts'
 import type { TypeSettings } from './exported-types.ts'
 
-/** Types that an export names and finds by its patients, and types that it adds because these refer to them. */
-type PartnerTypes = { readonly types: readonly string[]; readonly referenced: readonly string[] }
+/**
+ * `types`: found by the patients of the export. `referenced`: added if any element of an exported resource refers to them. `documents`: rules
+ * that add further resources.
+ */
+type PartnerTypes = { readonly types: readonly string[]; readonly referenced: readonly string[]; readonly documents: AdditionalResources }
 
 /** Types that an export of attributions must have. */
 const ATTRIBUTION: readonly string[] = ['Group', 'Patient', 'Coverage']
+
+const FOR_GROUPS = { allowedForGroupExport: true, allowedForPatientExport: false }
+
+/** Elements of a prior authorization that name its documents. */
+const SUPPORTING_DOCUMENTS = "$.supportingInfo[?$.use == 'preauthorization' || $.use == 'predetermination'].valueReference"
+
+/** Rules that lead from a prior authorization to its documents, and from these to their content. A partner receives no other Binary. */
+const AUTHORIZATION_DOCUMENTS: AdditionalResources = {
+  ExplanationOfBenefit: [{ ...FOR_GROUPS, path: SUPPORTING_DOCUMENTS, resourceTypes: ['DocumentReference'] }],
+  DocumentReference: [{ ...FOR_GROUPS, path: '$.content[*].attachment.url', resourceTypes: ['Binary'], onlyIfNamed: true }],
+}
 
 /**
  * Types by kind of export. A record has the types of patients in US Core, and what a payer adds. Claims, ClaimResponses and
  * other resources with payments are not among them.
  */
 const TYPES: Readonly<Record<'record' | 'attribution', PartnerTypes>> = {
-  record: { types: PARTNER_TYPES, referenced: REFERENCED_TYPES },
+  record: { types: PARTNER_TYPES, referenced: REFERENCED_TYPES, documents: AUTHORIZATION_DOCUMENTS },
   attribution: {
     types: [...ATTRIBUTION, 'RelatedPerson'],
     referenced: ['Practitioner', 'PractitionerRole', 'Organization', 'Location'],
+    documents: {},
   },
 }
 
@@ -36,12 +51,12 @@ export function typeSettingsOf<Settings extends TypeSettings>(
   return { ...settings, groupTypes: typesOf(partner).types, additionalResources: rulesOf(typesOf(partner)), isForPartner: true }
 }
 
-/** Returns rules that follow each reference to these types. */
-const rulesOf = ({ types, referenced }: PartnerTypes): AdditionalResources =>
+/** Returns rules that follow each reference to the referenced types, and the rules for documents. */
+const rulesOf = ({ types, referenced, documents }: PartnerTypes): AdditionalResources =>
   Object.fromEntries(
     [...types, ...referenced].map((type) => [
       type,
-      [{ allowedForGroupExport: true, allowedForPatientExport: false, path: '$..reference', resourceTypes: referenced }],
+      [{ ...FOR_GROUPS, path: '$..reference', resourceTypes: referenced }, ...(documents[type] ?? [])],
     ]),
   )
 
@@ -61,14 +76,14 @@ export function checkPartnerRequest(partner: PartnerExport | undefined, { since,
  * a chain of `_typeFilter` leads to another type. `clauses`: what the caller grants. `group`: id of the exported Group.
  */
 export function partnerExportAccess(clauses: readonly AccessClause[], partner: PartnerExport, group: string): Access {
-  const { types, referenced } = typesOf(partner)
+  const { types, referenced, documents } = typesOf(partner)
+  const added = Object.values(documents).flatMap((rules) => rules.flatMap(({ resourceTypes }) => resourceTypes))
+  const all = [...new Set([...types, ...referenced, ...added])]
   const narrow = (clause: AccessClause, type: string): AccessClause => {
     // guard: partner-exports-no-other-group
     if (type === 'Group') return { ...clause, type, id: group }
     return { ...clause, type }
   }
-  const narrowed = clauses.flatMap((clause) =>
-    [...types, ...referenced].filter((type) => [type, '*'].includes(clause.type)).map((type) => narrow(clause, type)),
-  )
+  const narrowed = clauses.flatMap((clause) => all.filter((type) => [type, '*'].includes(clause.type)).map((type) => narrow(clause, type)))
   return { ...WHOLE_ACCESS, isAdministrator: false, clauses: narrowed }
 }

@@ -23,10 +23,18 @@ const MAX_CACHED = 5_000
 
 /**
  * Returns the finder for a level. References to other servers and to contained resources are ignored. System exports follow no references.
+ * `isNamed`: true to follow the rules for resources that another exported resource names, and no others.
  */
-export function referenceFinder(level: ExportLevel, rules: AdditionalResources, bases: BaseUrls): ReferenceFinder {
+export function referenceFinder(
+  level: ExportLevel,
+  rules: AdditionalResources,
+  bases: BaseUrls,
+  { isNamed = false }: { readonly isNamed?: boolean } = {},
+): ReferenceFinder {
   if (level === 'system') return () => []
-  const rulesByType = new Map(rulesOf(level, rules).map(([type, each]) => [type, each.map(compileRule)]))
+  const rulesByType = new Map(
+    rulesOf(level, rules).map(([type, each]) => [type, each.filter(({ onlyIfNamed = false }) => onlyIfNamed === isNamed).map(compileRule)]),
+  )
   const nameOf = cacheByText(MAX_CACHED, (text): string => toLocalReference(text, bases) ?? '')
   return ({ type, deleted, body }) => {
     if (deleted) return []

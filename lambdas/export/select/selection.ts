@@ -2,8 +2,9 @@
  * Selects the versions that belong to an export. The input is a scan as of the transaction time, or versions resolved as of that time. A
  * deletion is checked like the version that it deletes.
  */
-import { type Judge, maySeeWithLetters } from '../../access/judge.ts'
+import { type Judge, maySee, maySeeWithLetters } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
+import { securityContextOf } from '../../access/security-context.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isAllowed, type PartnerRules, rulesAt } from '../../partners/partner-rules.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
@@ -16,6 +17,7 @@ import type { PartnerExport } from '../partner-export.ts'
 import type { JobLimits, JobScope } from '../plan/job-scope.ts'
 import { evaluatePartially } from '../plan/partial-evaluation.ts'
 import { resourceOf } from '../versions/version-body.ts'
+import { isDamaged } from '../versions/versions-as-of.ts'
 import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 import { withPermittedMembers } from './permitted-members.ts'
@@ -64,7 +66,9 @@ export async function selectReferencedVersions(
   const { jobScope, ownership } = selection
   // guard: partner-gets-no-other-patients
   const isIncluded = ({ id }: ResourceVersion): boolean => !ownership.isForPartner || jobScope.patients?.has(`Patient/${id}`) === true
-  const included = rest.filter((version) => (version.type === 'Patient' ? isIncluded(version) : isWanted(version)))
+  // guard: partner-gets-no-documents-of-others
+  const isOfOthers = ({ type }: ResourceVersion): boolean => ownership.isForPartner === true && ownership.levelTypes.has(type)
+  const included = rest.filter((version) => (version.type === 'Patient' ? isIncluded(version) : isWanted(version) && !isOfOthers(version)))
   const readable = await passing(included, (version) => mayExport(selection, version), leaveOut)
   const visible = await permitted(selection, readable, leaveOut)
   const others = new Set(
@@ -122,12 +126,25 @@ function permissionOf(
   const permits = (name: string): boolean => patients?.has(name) === true && !limits.restricted.has(name)
   const isAllowedBy = (each: PartnerRules, version: ResourceVersion) =>
     isAllowed(each, version, () => isOwnedByPatients(ownership, version, permits))
+  /** Whether the resource that controls a Binary, if there is one, is data of the patients that the partner may receive. */
+  const isAllowedBinary = async (binary: ResourceVersion): Promise<boolean> => {
+    if (!(await isAllowedBy(rules, binary))) return false
+    const key = securityContextOf(binary, ownership.bases)
+    if (key === undefined) return true
+    const [context] = key === 'elsewhere' ? [] : await ownership.asOf([key])
+    if (context === undefined || isDamaged(context) || context.deleted) return false
+    // guard: partner-gets-no-binary-of-others
+    return (await isOwnedByPatients(ownership, context, (name) => patients?.has(name) === true)) && isAllowedBy(rules, context)
+  }
   const wasAllowed = async (deletion: ResourceVersion): Promise<boolean> => {
     const content = await ownership.before(deletion)
     // guard: deletion-of-permitted-resource
     return content !== undefined && content.body.length > 0 && isAllowedBy(rulesAt(rules, asked.since ?? now), content)
   }
-  return (version) => (version.deleted ? wasAllowed(version) : isAllowedBy(rules, version))
+  return (version) => {
+    if (version.deleted) return wasAllowed(version)
+    return version.type === 'Binary' ? isAllowedBinary(version) : isAllowedBy(rules, version)
+  }
 }
 
 /**
@@ -182,6 +199,8 @@ function isRequested(selection: Selection, version: ResourceVersion): boolean | 
 /** Whether the caller may read and search the version. A deletion is visible only to callers that could see the version before it. */
 function mayExport({ judge, ownership }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const seesAll = isWholeTenant(judge.access, 'r') && isWholeTenant(judge.access, 's')
+  // Searches of a narrow access find no Binary. A partner receives one only by a reference, so reading decides.
+  if (version.type === 'Binary' && ownership.isForPartner) return maySee(judge, 'r', version)
   if (!version.deleted || seesAll) return maySeeWithLetters(judge, READ_AND_FIND, version)
   return ownership.before(version).then((before = version) => maySeeWithLetters(judge, READ_AND_FIND, before))
 }

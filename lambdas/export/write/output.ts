@@ -39,6 +39,11 @@ export class WriterOutput {
     await this.#writer.flush()
   }
 
+  /** Adds references of versions that are already exported and that another exported resource names. */
+  follow(versions: readonly ResourceVersion[]): void {
+    for (const version of versions) this.#orLeaveOut(version, () => this.#references.addWhenNamed(version))
+  }
+
   leaveOut(version: ResourceVersion | DamagedVersion, reason: OmissionReason): void {
     this.#leftOut.add(version, reason)
   }
@@ -49,11 +54,18 @@ export class WriterOutput {
   }
 
   #addLine(version: ResourceVersion): void {
-    try {
+    this.#orLeaveOut(version, () => {
       const line = lineOf(version, this.#lines)
       if (line === undefined) return
       this.#references.add(version)
       this.#writer.add(version.type, line)
+    })
+  }
+
+  /** Runs the action. Reports the version if the action fails because of it. */
+  #orLeaveOut(version: ResourceVersion, action: () => void): void {
+    try {
+      action()
     } catch (error) {
       const reason = omissionReasonOf(error)
       if (reason === undefined) throw error

@@ -19,6 +19,8 @@ export class ReferencedKeys {
   readonly #selection: Selection
   /** Undefined if all referenced resources are exported anyway, so no reference is followed. */
   readonly #references: ReferenceFinder | undefined
+  /** References of resources that another exported resource names. */
+  readonly #whenNamed: ReferenceFinder
   readonly #keys = new Set<string>()
   /** Some of the keys that are already stored in blobs, so that they are not stored again. Cleared when it grows large. */
   readonly #stored = new Set<string>()
@@ -35,6 +37,7 @@ export class ReferencedKeys {
     const { additionalResources } = typeSettingsOf(parts, job)
     const isNoneFollowed = level === 'system' || (areAllExported && rulesOf(level, additionalResources).length === 0)
     this.#references = isNoneFollowed ? undefined : referenceFinder(level, additionalResources, judge.reading)
+    this.#whenNamed = referenceFinder(level, additionalResources, judge.reading, { isNamed: true })
     this.#blobs = blobs
   }
 
@@ -43,8 +46,16 @@ export class ReferencedKeys {
    * cannot be parsed, and then adds none.
    */
   add(version: ResourceVersion): void {
-    for (const key of this.#references?.(version) ?? [])
-      if (!this.#stored.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
+    this.#hold(this.#references?.(version) ?? [])
+  }
+
+  /** Adds the references that an exported version has only because another exported resource names it. Throws like `add`. */
+  addWhenNamed(version: ResourceVersion): void {
+    this.#hold(this.#whenNamed(version))
+  }
+
+  #hold(keys: readonly string[]): void {
+    for (const key of keys) if (!this.#stored.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
   }
 
   /** Stores the held keys in a blob if there are more than MAX_HELD_KEYS. */
