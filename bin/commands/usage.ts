@@ -2,17 +2,20 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { openAuditReader } from '../../lambdas/runtime/control/administration.ts'
 import { readDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
+import { plansAt } from '../../lambdas/runtime/control/member-plans.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import {
+  countByPlan,
   countDisclosures,
   countTransfers,
   openTransferReader,
   type PatientAccessUsage,
+  type PlanUsage,
   requestsAsTransfers,
   type TransferReader,
   type UsageCounts,
 } from '../../lambdas/runtime/control/usage.ts'
-import { print, warn } from '../output.ts'
+import { print, toOneLine, warn } from '../output.ts'
 import {
   formatTable,
   jsonOption,
@@ -27,6 +30,7 @@ type Options = ServerLocationOptions & {
   readonly year: number
   readonly tenant?: string
   readonly by: 'day' | 'request'
+  readonly byPlan?: boolean
   readonly json?: boolean
 }
 
@@ -47,11 +51,18 @@ const usage = new Command('usage')
       .choices(['day', 'request'])
       .default('day'),
   )
+  .addOption(
+    new Option(
+      '--by-plan',
+      'also by plan: the plans (Coverage.class) that patients have now, of a running embedded server; a patient with several counts in each',
+    ).conflicts('stage'),
+  )
   .addOption(jsonOption('the counts'))
 
 export const usageCommand = withExamples(withLocationOptions(usage), [
   'npm run -s fhir -- usage --year 2026',
   'npm run -s fhir -- usage --year 2026 --tenant north --json',
+  'npm run -s fhir -- usage --year 2026 --by-plan',
 ]).action(async (options: Options) => {
   if (options.stage === undefined) return printUsage(await readerOf(options), options)
   const aws = await import('../../lambdas/runtime/aws/administration.ts')
@@ -72,12 +83,15 @@ async function readerOf(options: Options): Promise<TransferReader> {
 }
 
 async function printUsage(transfers: TransferReader, options: Options): Promise<void> {
-  const { year, tenant, by, json } = options
+  const { year, tenant, by, byPlan, json } = options
   const patientAccess = await countTransfers(transfers.read(year), tenant)
+  const plans = byPlan ? await countByPlan(transfers.read(year), plansAt(serverLocationOf(options)), tenant) : undefined
   const period = { from: Date.UTC(year, 0), to: Date.UTC(year + 1, 0), ...(tenant === undefined ? {} : { tenant }) }
   const partners = await countDisclosures(readDisclosures(await openDisclosureRecords(options), period))
-  if (json) return print(`${JSON.stringify({ year, ...(tenant === undefined ? {} : { tenant }), by, patientAccess, partners })}\n`)
+  const selected = { year, ...(tenant === undefined ? {} : { tenant }), by }
+  if (json) return print(`${JSON.stringify({ ...selected, patientAccess, ...(plans === undefined ? {} : { plans }), partners })}\n`)
   print(formatTable([['PERIOD', 'PATIENTS', 'MORE THAN ONCE', 'APPS'], ...rowsOf(String(year), patientAccess)]))
+  if (plans !== undefined) print(`\n${planTableOf(plans)}`)
   if (partners.length === 0) return
   const rows = partners.map(({ partner, ...counts }) => [partner, ...[counts.requests, counts.matched, counts.exported].map(String)])
   print(`\n${formatTable([['PARTNER', 'REQUESTS', 'MEMBERS MATCHED', 'MEMBERS EXPORTED'], ...rows])}`)
@@ -87,6 +101,9 @@ const rowsOf = (year: string, { months, ...total }: PatientAccessUsage): readonl
   cellsOf(year, total),
   ...months.map(({ month, ...counts }) => cellsOf(month, counts)),
 ]
+
+const planTableOf = (plans: readonly PlanUsage[]): string =>
+  formatTable([['PLAN', 'PATIENTS', 'MORE THAN ONCE', 'APPS'], ...plans.map(({ plan, ...counts }) => cellsOf(toOneLine(plan), counts))])
 
 const cellsOf = (period: string, { enrollees, repeated, apps }: UsageCounts): readonly string[] => [
   period,

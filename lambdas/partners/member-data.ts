@@ -1,4 +1,5 @@
 /** Searches and reads stored data of members, as the operator may see it. A partner may not search these types itself. */
+import { toLocalReference } from '../fhir/references.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import type { Plan } from '../ports/search/plan.ts'
 import type { Searches } from '../ports/search/search-index.ts'
@@ -7,6 +8,7 @@ import { resolveChains, unrestrictedSearchAccess } from '../search/query/conditi
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import { parseSearch } from '../search/query/query.ts'
 import type { SearchContext } from '../search/search-context.ts'
+import { referenceOf } from './elements.ts'
 
 /**
  * Stored data of one tenant. `index`: index of conditional interactions, so that recent writes count. Its searches throw the faults of these
@@ -73,3 +75,11 @@ const TEXT = new TextDecoder()
 
 /** Returns the value of a search criterion that finds exactly this text. https://hl7.org/fhir/R4/search.html#escaping */
 export const escapeValue = (text: string): string => text.replace(/[\\$,|]/g, '\\$&')
+
+/** Returns the id of the Patient of this server that a Reference names, or undefined if it names none. */
+export const patientIdOf = (reference: unknown, { reading }: Pick<MemberData, 'reading'>): string | undefined => {
+  const local = toLocalReference(referenceOf(reference) ?? '', reading)
+  return local?.startsWith(PATIENT) ? local.slice(PATIENT.length) : undefined
+}
+
+const PATIENT = 'Patient/'

@@ -104,6 +104,32 @@ it('fhir usage prints the patients, those with more than one transfer, and the a
   ])
 })
 
+it('fhir usage counts the patients of each plan that they have now', async () => {
+  const form = { grant_type: 'client_credentials', client_id: 'loader', client_secret: secrets.loader! }
+  const { access_token } = (await server.ask('POST', '/auth/token', { form })).body
+  const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/fhir+json' }
+  const type = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/coverage-class', code: 'plan' }] }
+  const coverage = {
+    ...{ resourceType: 'Coverage', id: 'c', status: 'active', beneficiary: { reference: 'Patient/1' }, payor: [{ display: 'Payer' }] },
+    class: [
+      { type, value: 'silver' },
+      { type, value: 'gold' },
+    ],
+  }
+  expect((await fetch(`${base}/Coverage/c`, { method: 'PUT', headers, body: JSON.stringify(coverage) })).status).toBe(201)
+  const printed = async (...args: readonly string[]) => {
+    const { code, out, err } = await runFhir('usage', '--data', data, '--year', String(YEAR), '--by-plan', ...args)
+    expect([code, err]).toEqual([0, ''])
+    return out
+  }
+  expect(JSON.parse(await printed('--json')).plans).toEqual([
+    { plan: 'gold', enrollees: 1, repeated: 1, apps: 2 },
+    { plan: 'none', enrollees: 1, repeated: 0, apps: 1 },
+    { plan: 'silver', enrollees: 1, repeated: 1, apps: 2 },
+  ])
+  expect(await printed()).toMatch(/\n\nPLAN +PATIENTS +MORE THAN ONCE +APPS\ngold +1 +1 +2\nnone +1 +0 +1\nsilver +1 +1 +2\n$/)
+})
+
 it('fhir usage rejects a folder without data, and a missing or invalid year', async () => {
   const folder = newFolder()
   expect(await runFhir('usage', '--data', folder, '--year', '2026')).toMatchObject({

@@ -1,9 +1,8 @@
 /** Finds the Patients that cards name. Many cards need few searches, and each has the same result as alone. */
-import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
-import { type PartyIdentifier, referenceOf, textOf } from '../elements.ts'
-import { escapeValue, findCurrent, type MemberData } from '../member-data.ts'
+import { type PartyIdentifier, textOf } from '../elements.ts'
+import { escapeValue, findCurrent, type MemberData, patientIdOf } from '../member-data.ts'
 import { type Card, cardOf, cardOfPatient, type FoundCard, identifiersOf, isSameIdentifier } from './match-rules.ts'
 
 /** Maximum Patients that one card may name. A card with more names no member. */
@@ -114,10 +113,3 @@ async function findAny(data: MemberData, { type, parameter, limit }: Lookup, cri
 
 const criterionOf = ({ system, value }: PartyIdentifier): string =>
   system === undefined ? escapeValue(value) : `${escapeValue(system)}|${escapeValue(value)}`
-
-export const patientIdOf = (reference: unknown, { reading }: Pick<MemberData, 'reading'>): string | undefined => {
-  const local = toLocalReference(referenceOf(reference) ?? '', reading)
-  return local?.startsWith(PATIENT) ? local.slice(PATIENT.length) : undefined
-}
-
-const PATIENT = 'Patient/'

@@ -1,8 +1,8 @@
 /** Finds the one Patient that a person and a card name. */
 import type { Resource } from '../../fhir/resource.ts'
 import { itemsOf } from '../elements.ts'
-import { MAX_LINKS, type MemberData, readCurrent } from '../member-data.ts'
-import { type CardHolders, findCardHolders, patientIdOf } from './card-holders.ts'
+import { MAX_LINKS, type MemberData, patientIdOf, readCurrent } from '../member-data.ts'
+import { type CardHolders, findCardHolders } from './card-holders.ts'
 import { type Candidate, type FoundCard, isMember, type SentPerson } from './match-rules.ts'
 
 /** Outcome of a match. `several`: ids of the Patients, for the operator. A partner receives the same response for `none` and `several`. */

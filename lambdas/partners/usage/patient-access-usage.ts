@@ -3,6 +3,7 @@
  * more than once. https://www.ecfr.gov/current/title-42/section-422.119#p-422.119(f)
  */
 import type { Transfer } from '../../ports/security/transfers.ts'
+import type { MemberPlans } from './member-plans.ts'
 
 /**
  * Counts of one period. `enrollees`: patients whose data were transferred. `repeated`: those of them with two or more transfers. `apps`:
@@ -26,6 +27,37 @@ export async function countTransfers(transfers: AsyncIterable<Transfer>, tenant?
   }
   const sorted = [...months].sort(([a], [b]) => (a < b ? -1 : 1))
   return { ...year.counts, months: sorted.map(([month, { counts }]) => ({ month, ...counts })) }
+}
+
+/** Counts of the patients with one plan. */
+export type PlanUsage = UsageCounts & { readonly plan: string }
+
+/** Plan of the patients without one. */
+const NO_PLAN = 'none'
+
+/**
+ * Counts the transfers of each plan, in the order of the plans. A patient with several plans counts in each. `plansOf`: returns the plans of
+ * patients of a tenant.
+ */
+export async function countByPlan(
+  transfers: AsyncIterable<Transfer>,
+  plansOf: (tenant: string, patients: readonly string[]) => Promise<MemberPlans>,
+  tenant?: string,
+): Promise<readonly PlanUsage[]> {
+  const selected: Transfer[] = []
+  for await (const transfer of transfers) if (tenant === undefined || transfer.tenant === tenant) selected.push(transfer)
+  const tallies = new Map<string, Tally>()
+  for (const [name, all] of Map.groupBy(selected, (each) => each.tenant)) {
+    const plans = await plansOf(name, [...new Set(all.map(({ patient }) => patient))])
+    for (const transfer of all)
+      for (const plan of plans.get(transfer.patient) ?? [NO_PLAN]) {
+        const tally = tallies.get(plan) ?? new Tally()
+        tallies.set(plan, tally)
+        tally.add(transfer)
+      }
+  }
+  const sorted = [...tallies].sort(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.map(([plan, { counts }]) => ({ plan, ...counts }))
 }
 
 class Tally {

@@ -6,7 +6,13 @@ import { type Transfer, type TransferReader, transferOf } from '../../ports/secu
 import { checkHasData, TRANSFERS_FOLDER } from './lost-files.ts'
 
 export { countDisclosures, type PartnerUsage } from '../../partners/usage/partner-usage.ts'
-export { countTransfers, type PatientAccessUsage, type UsageCounts } from '../../partners/usage/patient-access-usage.ts'
+export {
+  countByPlan,
+  countTransfers,
+  type PatientAccessUsage,
+  type PlanUsage,
+  type UsageCounts,
+} from '../../partners/usage/patient-access-usage.ts'
 export type { TransferReader } from '../../ports/security/transfers.ts'
 
 /**

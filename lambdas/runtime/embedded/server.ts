@@ -29,6 +29,7 @@ import { commitRestore, installRestoredStore, storeCommands } from '../control/b
 import { clockCommands } from '../control/clock-command.ts'
 import { launchCommands } from '../control/launch-command.ts'
 import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER } from '../control/lost-files.ts'
+import { planCommands } from '../control/member-plans.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
@@ -171,7 +172,10 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   })
   opened.defer(() => closeServer(server))
   const restore = storeRestorer({ gate, commit: (file) => commitRestore(folder, file), open, warn, attempts: { signal: ending.signal } })
-  const commands = { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) }
+  const commands = {
+    ...{ ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) },
+    ...planCommands((...asked) => gate.pass(({ plansOf }) => plansOf(...asked), restored)),
+  }
   opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...locationCommands(folder, baseUrl) }, warn))
   forgetEachHour(opened, parts)
   const all = opened.move()
