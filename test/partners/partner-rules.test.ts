@@ -26,6 +26,12 @@ describe('the window of an export', () => {
     ['an observation in a period that ended before it', { resourceType: 'Observation', effectivePeriod: { end: '2021-06-01' } }, false],
     ['an encounter that goes on', { resourceType: 'Encounter', period: { start: '2010-01-01' } }, true],
     ['a month that overlaps it', { resourceType: 'Condition', onsetDateTime: '2021-06' }, true],
+    ['an instant before it, of a zone', { resourceType: 'Observation', effectiveInstant: '2021-06-15T13:59:59+02:00' }, false],
+    ['an instant in it, of a zone', { resourceType: 'Observation', effectiveInstant: '2021-06-15T14:00:00+02:00' }, true],
+    ['a year that overlaps it', { resourceType: 'Condition', onsetDateTime: '2021' }, true],
+    ['a year after its first', { resourceType: 'Condition', onsetDateTime: '2022' }, true],
+    ['a date before it beside later ones', { resourceType: 'Condition', onsetDateTime: '2020-01-01', recordedDate: '2022-01-01' }, false],
+    ['a date in it beside earlier ones', { resourceType: 'Condition', onsetDateTime: '2022-01-01', recordedDate: '2020-01-01' }, true],
     ['a year before it', { resourceType: 'Condition', onsetDateTime: '2020' }, false],
     ['events of which one is in it', { resourceType: 'Observation', effectiveTiming: { event: ['2010-01-01', '2022-01-01'] } }, true],
     ['a resource without a date', { resourceType: 'Observation' }, true],
@@ -36,6 +42,7 @@ describe('the window of an export', () => {
     ['a claim billed in a period that goes on', claim({ billablePeriod: { start: '2010-01-01' } }), true],
     ['a claim with a service in it', claim({ item: [{ servicedDate: '2019-01-01' }, { servicedPeriod: { end: '2022-01-01' } }] }), true],
     ['a claim with services before it', claim({ item: [{ servicedDate: '2019-01-01' }] }), false],
+    ['a claim with a code that looks like a year', claim({ created: '2022', type: { coding: [{ code: '0301' }] } }), true],
     ['a claim without services', claim({}), true],
   ])('decides %s', async (_, resource, isIn) => {
     expect(await allows(resource)).toBe(isIn)
@@ -43,6 +50,12 @@ describe('the window of an export', () => {
     expect(await isAllowed(open, versionOf(writeOf(resourceKeyOf('t', resource.resourceType, '1'), { body: resource })), () => false)).toBe(
       true,
     )
+  })
+
+  it('decides dates that are written with escapes', async () => {
+    const text = '{"resourceType":"Observation","id":"1","effectiveDateTime":"\\u0032020-01-01"}'
+    const version = { ...versionOf(writeOf(resourceKeyOf('t', 'Observation', '1'))), body: Buffer.from(text) }
+    expect(await isAllowed(RULES, version, () => false)).toBe(false)
   })
 })
 

@@ -9,22 +9,31 @@ export type Change = (value: unknown, name: string) => unknown
 
 export const DESCEND = Symbol('descend')
 
-/** Applies `change` to the members of an element, and `below` to everything below them. */
+/** Applies `change` to the members of an element, and `below` to everything below them. Copies nothing before the first change. */
 export function changedMembers(element: Element, change: Change, below: Change = change): Element | undefined {
-  const result: Record<string, unknown> = {}
-  let isChanged = false
-  for (const [name, before] of Object.entries(element)) {
+  let result: Record<string, unknown> | undefined
+  for (const name in element) {
+    const before = element[name]
     const after = changedValue(before, name, change, below)
     // An entry of a Bundle or a parameter is nothing without its resource.
     if (after === undefined && name === 'resource') return undefined
-    isChanged ||= after !== before
-    if (after !== undefined) result[name] = after
+    if (after !== before) result ??= membersBefore(element, name)
+    if (result !== undefined && after !== undefined) result[name] = after
   }
-  return isChanged ? result : element
+  return result ?? element
+}
+
+function membersBefore(element: Element, end: string): Record<string, unknown> {
+  const members: Record<string, unknown> = {}
+  for (const name in element) {
+    if (name === end) break
+    members[name] = element[name]
+  }
+  return members
 }
 
 function changedValue(value: unknown, name: string, change: Change, below: Change): unknown {
-  if (Array.isArray(value)) return changedItems(value, name, (item) => changedValue(item, name, change, below))
+  if (Array.isArray(value)) return changedItems(value, name, change, below)
   const decided = change(value, name.startsWith('_') ? name.slice(1) : name)
   const after = decided !== DESCEND ? decided : isElement(value) ? changedMembers(value, below) : value
   return after === value || !isElement(after) || hasContent(after, name) ? after : undefined
@@ -36,9 +45,16 @@ const hasContent = (element: Element, name: string): boolean =>
 
 const EXTENSIONS: ReadonlySet<string> = new Set(['extension', 'modifierExtension'])
 
-function changedItems(items: readonly unknown[], name: string, change: (item: unknown) => unknown): unknown {
-  const changed = items.map(change)
-  if (changed.every((item, i) => item === items[i])) return items
+function changedItems(items: readonly unknown[], name: string, change: Change, below: Change): unknown {
+  let changed: unknown[] | undefined
+  let at = 0
+  for (const item of items) {
+    const after = changedValue(item, name, change, below)
+    if (after !== item) changed ??= items.slice(0, at)
+    changed?.push(after)
+    at++
+  }
+  if (changed === undefined) return items
   // The extensions of primitives have the positions of their values. https://hl7.org/fhir/R4/json.html#primitive
   const left = name.startsWith('_') ? changed.map((item) => item ?? null) : changed.filter((item) => item !== undefined)
   return left.some((item) => item !== null) ? left : undefined

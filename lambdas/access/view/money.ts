@@ -7,6 +7,7 @@ import { isElement } from '../../fhir/resource.ts'
  */
 export function isMoney(value: unknown, name: string): boolean {
   if (name.endsWith('Money')) return true
+  if (typeof value !== 'object') return false
   if (Array.isArray(value)) return value.some((item) => isMoney(item, name))
   if (!isElement(value)) return false
   if ('currency' in value) return true

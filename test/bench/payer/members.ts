@@ -64,12 +64,13 @@ export const observationsOf = (i: number): readonly Tree[] =>
     valueQuantity: { value: 50 + (i % 50), unit: 'kg', system: 'http://unitsofmeasure.org', code: 'kg' },
   }))
 
-/** Returns claims of a member with all amounts: examples of CARIN. */
+/** Returns claims of a member with all amounts: examples of CARIN. All dates of a claim lie together, as in real ones. */
 export const wholeClaimsOf = (i: number): readonly Tree[] =>
   Array.from({ length: PER_PATIENT }, (_, n) => {
     const [{ meta: _meta, ...claim }] = CLAIM_PAIRS[(i + n) % CLAIM_PAIRS.length]!
+    const dated = JSON.parse(JSON.stringify(claim).replaceAll(/"\d{4}-\d\d-\d\d(?=["T])/g, `"${recently(i + n)}`)) as Tree
     const patient = { reference: `Patient/${patientIdOf(i)}` }
-    return { ...claim, id: `e${i}-${n}`, patient, billablePeriod: { start: recently(i + n) } }
+    return { ...dated, id: `e${i}-${n}`, patient, billablePeriod: { start: recently(i + n) } }
   })
 
 /** Returns a short claim of a member. `number`: of the claim. */
