@@ -18,7 +18,7 @@ export type AccessClause = {
   readonly query: string
   readonly within?: readonly string[]
   readonly id?: string
-  /** Ids of the only resources that it covers. Absent: all that match. */
+  /** Ids of the resources that the clause covers. Absent: all resources that match. */
   readonly ids?: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export type Access = {
 
 /**
  * Access of a partner. `exported`: what its scopes let an export for partners contain. `operations`: scopes that permit operations; see
- * operation-scopes.ts. `limits`: those of the data of the member in context; absent without a member.
+ * operation-scopes.ts. `limits`: limits of the data of the member in context; absent without a member.
  */
 export type PartnerAccess = {
   readonly partner: Partner
@@ -48,9 +48,9 @@ export type PartnerAccess = {
 }
 
 /**
- * Limits of the data that a partner reads of one member, as of the token. They are those of an export that starts at the same time. `at`:
- * time of the token, in milliseconds since 1970. `windowStart`: instant of the oldest resources. `excluded`: labels of data that the Consent
- * does not permit, as `system|code`.
+ * Limits of the data that a token of a partner opens of one member. They equal the limits of an export that starts when the token is
+ * issued. `at`: issue time of the token. `windowStart`: instant of the oldest resources; absent: no time window. Both in milliseconds since
+ * 1970. `excluded`: labels of data that the Consent does not permit, as `system|code`.
  */
 export type MemberLimits = { readonly at: number; readonly windowStart?: number; readonly excluded: readonly string[] }
 

@@ -31,8 +31,8 @@ export type AccessClaims = {
   readonly partner?: PartnerKind
   readonly partner_identifiers?: readonly string[]
   /**
-   * Limits of the data of the patient in context, for a partner. Without them its token opens no data of the patient. `at`: issue time.
-   * `since`: instant of the oldest resources. Both in milliseconds since 1970. `excluded`: labels, as `system|code`.
+   * Limits of the data of the patient in context, for a partner. Without them the token opens no data of the patient. `at`: issue time.
+   * `since`: instant of the oldest resources. Both in milliseconds since 1970. `excluded`: labels of excluded data, as `system|code`.
    */
   readonly member_limits?: { readonly at: number; readonly since?: number; readonly excluded?: readonly string[] }
   /** Id of the patient in context, without the resource type, as SMART defines it. */

@@ -13,7 +13,7 @@ import type { Letter } from './scopes.ts'
 
 const READ_LETTERS: readonly Letter[] = ['r', 's']
 
-/** Member in context. `name`: as `Patient/1`. */
+/** Member in context. `name`: reference to its Patient, such as `Patient/1`. */
 export type MemberContext = { readonly name: string; readonly limits: MemberLimits }
 
 /** `client`: id of the partner's client. `scopes`: those of its token. */
@@ -77,7 +77,7 @@ export const withSearchable = (access: Access, ids: ReadonlyMap<string, readonly
   clauses: access.clauses.map((clause) => (clause.ids === undefined ? clause : { ...clause, ids: ids.get(clause.type) ?? [] })),
 })
 
-/** Returns the criteria that exclude sensitive labels. */
+/** Returns the search criteria that exclude data with sensitive labels. */
 const withoutLabels = ({ excluded }: MemberLimits): readonly string[] =>
   excluded.length === 0 ? [] : [`_security:not=${excluded.map(encodeURIComponent).join(',')}`]
 
@@ -85,8 +85,8 @@ const withoutLabels = ({ excluded }: MemberLimits): readonly string[] =>
 const WITHOUT_SUBJECT: ReadonlySet<string> = new Set(['Patient', 'Provenance', ...REFERENCED_TYPES])
 
 /**
- * Returns the criterion that the resource is about the member. Data about another patient may be in the compartment of the member too, such as
- * a claim of a child that is paid to a parent.
+ * Returns the search criterion that a resource is about the member. The compartment of a member may also contain data about another
+ * patient, such as a claim of a child that is paid to a parent.
  */
 function aboutMember(type: string, member: string): readonly string[] {
   // guard: member-token-shows-no-data-about-others

@@ -19,7 +19,7 @@ export type AuthRequest = {
   readonly path: string
   readonly query: ParameterPairs
   readonly form: ParameterPairs
-  /** Bytes of the body, at most 64 KiB. Forms are in `form` too. */
+  /** Bytes of the body, at most 64 KiB. `form` contains the parsed body of a form. */
   readonly body: Uint8Array
   /** Header values by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -113,18 +113,18 @@ export type VerifyingPorts = Pick<AuthPorts, 'clock'> & { readonly keys: Publish
 
 /**
  * Member for a partner's token. `patient`: id without the resource type. `until`: instant at which the permission ends, in
- * milliseconds since 1970. `limits`: those of the data.
+ * milliseconds since 1970. `limits`: limits of the data.
  */
 export type PermittedMember = { readonly patient: string; readonly until: number; readonly limits: MemberLimits }
 
 /** Members in context of the tokens of partners. */
 export type PartnerMembers = {
   /**
-   * Returns the member that `name` names, or undefined if the partner did not match it, or may not receive its data now. `name`: `Patient/1`, or
-   * an identifier as `system|value`.
+   * Returns the member, or undefined if the partner did not match it or may not receive its data at this time. `name`: `Patient/1`, or an
+   * identifier as `system|value`.
    */
   readonly find: (client: Client, tenant: string, name: string) => Promise<PermittedMember | undefined>
-  /** Returns the limits of the data of a member without a judgement of the Consent. They exclude all sensitive labels for a payer. */
+  /** Returns the limits of the data of a member whose Consent is not judged. For a payer they exclude all sensitive labels. */
   readonly limitsOf: (kind: PartnerKind) => Promise<MemberLimits>
 }
 

@@ -6,7 +6,7 @@ export const createRandomSecret = (): string => randomBytes(32).toString('base64
 
 export const fingerprintOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** Whether `hash` is the fingerprint of the secret. The comparison takes equally long for each secret. */
+/** Whether `hash` is the fingerprint of the secret. Compares in constant time. */
 export function isFingerprintOf(secret: string, hash: string): boolean {
   const [given, stored] = [Buffer.from(fingerprintOf(secret)), Buffer.from(hash)]
   return given.length === stored.length && timingSafeEqual(given, stored)

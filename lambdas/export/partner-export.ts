@@ -11,9 +11,9 @@ import type { Partner } from '../ports/rows/clients.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 
 /**
- * Export for a partner. `type`: its export type. `view`: kind of the partner, and view that its files show of the resources. `identifiers`: those
- * of the partner; absent for a client of the payer itself. `basis`: profiles of claims without amounts that were loaded at the kick-off; absent:
- * none.
+ * Export for a partner. `type`: its export type. `view`: kind of the partner, and view of the resources in its files. `identifiers`:
+ * identifiers of the partner; absent for a client of the payer itself. `basis`: canonical URLs of the profiles of claims without amounts
+ * that were loaded at the kick-off; absent: none.
  */
 export type PartnerExport = {
   readonly type: string

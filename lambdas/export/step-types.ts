@@ -44,7 +44,7 @@ export type ExportParts = {
   readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
   /** Whether a client is registered as a partner. */
   readonly isPartner: (client: string) => Promise<boolean>
-  /** Limits of guesses by partners. */
+  /** Limits of guesses by partners, for matches of many members. */
   readonly matchLimits: JobMatchLimits
   /** Settings of exports for partners. */
   readonly partners: PartnerSettings
@@ -54,7 +54,7 @@ export type ExportParts = {
   readonly report: (error: unknown) => void
 }
 
-/** Limits of guesses, as jobs obey them. */
+/** Part of MatchLimits that jobs use. */
 export type JobMatchLimits = Pick<MatchLimits, 'blockedAmong' | 'count'>
 
 type OfJob = { readonly job: string; readonly attempt: number }

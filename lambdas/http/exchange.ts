@@ -56,7 +56,7 @@ export type ByteStream = { readonly length?: number; readonly pieces: () => Asyn
 export const clientRequestIdOf = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
   /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 
-/** Base URL of the server, and search contexts of its tenants. `sharedTenant`: the setting; absent or empty: none. */
+/** Base URL of the server, and search contexts of its tenants. `sharedTenant`: setting of that name. Absent or empty: no shared tenant. */
 export type Site = {
   /** Base URL without a trailing slash. */
   readonly baseUrl: string

@@ -89,7 +89,7 @@ export type RequestContext = Caller & {
   readonly baseUrl: string
   /** Search context of the tenant at the time of the request. */
   readonly reading: SearchContext
-  /** Tenant whose definitions all tenants use after their own; see shared-definitions.ts. Absent or empty: there is none. */
+  /** Tenant with definitions for all tenants; see shared-definitions.ts. Absent or empty: no shared tenant. */
   readonly sharedTenant?: string | undefined
   readonly requestId: string
 }
@@ -209,7 +209,7 @@ export type Ports = {
    * included. Absent: none.
    */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
-  /** Returns the guides of added packages, for the CapabilityStatement. Absent: none. */
+  /** Returns the guides of added packages, for the CapabilityStatement. Absent: the server has no packages. */
   readonly guidesOf?: () => Promise<AddedGuides>
   readonly choices: Choices
   /** Returns the identifiers of a resource that the store keeps rows of. Absent: the store keeps none. */

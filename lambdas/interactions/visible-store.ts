@@ -26,7 +26,7 @@ export type VisibleStoreOf = (request: CallerAccess, ...letters: readonly Letter
 /** Returns the canonical URLs of the loaded profiles of claims without amounts, each without and with its version. */
 export type BasisProfiles = () => Promise<ReadonlySet<string>>
 
-/** `basis`: profiles that views may name. Absent: none. */
+/** `basis`: returns the profiles of claims without amounts that views name. Absent: the server has no packages. */
 export const visibleStoreOf =
   (
     resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>,
@@ -104,7 +104,10 @@ async function withShownTargets(eye: Eye, versions: Versions): Promise<Versions>
   return seen
 }
 
-/** Returns the versions that a partner may receive of the member in context. Its own Groups are no data of the member. */
+/**
+ * Returns the versions that a partner may receive of the member in context. The Groups of the partner pass, because they are no data of the
+ * member.
+ */
 async function withinLimits({ judge: { access, reading } }: Eye, versions: Versions): Promise<Versions> {
   const { view, partner: { limits } = {} } = access
   if (view === undefined || limits === undefined) return versions

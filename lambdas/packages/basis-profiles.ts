@@ -1,4 +1,4 @@
-/** Profiles of claims without amounts in the added packages. Views name them in place of the profiles that require amounts. */
+/** Profiles of claims without amounts in the added packages. Views name them instead of the profiles that require amounts. */
 import type { Profile } from '../fhir/profile/definition.ts'
 import type { AddedPackages } from '../ports/definitions/package-store.ts'
 import type { OnDamage, PackageReader } from './package-reader.ts'

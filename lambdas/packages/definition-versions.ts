@@ -1,4 +1,4 @@
-/** Versions of the definitions of a package, by which canonical URLs without a version are resolved within it and its dependencies. */
+/** Versions of the definitions of a package and its dependencies. They resolve canonical URLs without a version in this package. */
 import { VERSIONS_FILE } from '../fhir/profile/definitions/package-files.ts'
 import { isSamePackage } from '../ports/definitions/package-store.ts'
 import { comparePrecedence } from '../ports/definitions/version-order.ts'
@@ -7,18 +7,20 @@ import type { PackageReader } from './package-reader.ts'
 
 type Versions = Readonly<Record<string, string>>
 
-/** Returns the version that a canonical URL without a version has within a package, or undefined if the package does not decide it. */
+/**
+ * Returns the version of the definition that a URL means within a package, or undefined if neither it nor its dependencies have a version.
+ */
 export type VersionOf = (url: string) => string | undefined
 
 /** Packages at one state of their list. */
 export type Listed = { readonly state: string; readonly packages: readonly PackageReader[] }
 
-/** Definition and its package. */
+/** Definition with its package. `listed`: packages in which its dependencies are found. */
 export type Found<Definition> = { readonly definition: Definition; readonly from: PackageReader; readonly listed: Listed }
 
 const CACHE = new WeakMap<Listed, Map<PackageReader, Promise<VersionOf>>>()
 
-/** Returns the versions that count within a package: its own, then the newest of its dependencies. Cached for the state of the list. */
+/** Returns the versions within a package: its own, then the newest of its dependencies. Cached until the list of packages changes. */
 export function versionsWithin({ from, listed }: Omit<Found<unknown>, 'definition'>): Promise<VersionOf> {
   const cache = CACHE.get(listed) ?? new Map<PackageReader, Promise<VersionOf>>()
   CACHE.set(listed, cache)

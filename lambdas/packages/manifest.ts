@@ -4,7 +4,7 @@ import type { PackageLabel } from '../ports/definitions/package-store.ts'
 
 /**
  * Manifest of a package. `files`: SHA-256 of each file in hexadecimal, by file name. Absent in packages that were added before manifests
- * had digests. `dependencies`: versions that the package names, by package name. Earlier servers added packages without them.
+ * had digests. `dependencies`: versions that the package names, by package name. Absent in packages that earlier releases added.
  */
 export type Manifest = PackageLabel & {
   readonly files?: Readonly<Record<string, string>>

@@ -50,7 +50,7 @@ export const dependenciesOf = ({ dependencies }: Manifest): readonly PackageLabe
 /** Core package of R4. The server has one version of it, which satisfies a request for any version. */
 export const R4 = 'hl7.fhir.r4.core'
 
-/** End of the name of a package that is published again under a name for its version, such as `.v311` for 3.1.1. */
+/** Suffix of a package name that names the version, such as `.v311` for 3.1.1. Some versions are published under both names. */
 const VERSION_SUFFIX = /[.]v\d+$/
 
 /**

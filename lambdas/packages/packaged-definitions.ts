@@ -84,7 +84,7 @@ export class PackagedDefinitions implements Conformance {
     return found.flat().toSorted((a, b) => comparePrecedence(a.definition, b.definition))[0]
   }
 
-  /** Returns the definition with the versions that its canonical URLs have within its package. Those in R4 itself have none. */
+  /** Returns the definition with versions in its canonical URLs, as its package resolves them. Definitions of R4 stay without versions. */
   async #pinned<Definition extends Profile | ValueSet>(found: Found<Definition>): Promise<Definition> {
     return found.from === this.#own[0] ? found.definition : (await import('./pinned-canonicals.ts')).pinnedDefinition(found)
   }

@@ -1,12 +1,12 @@
 /**
- * Adds versions to the canonical URLs in a definition of a package, so that it never refers to another version by accident. Skips URLs that
- * name a version already. https://hl7.org/fhir/R4/references.html#canonical
+ * Adds versions to the canonical URLs in a definition of a package, so that an additional version of another package does not change their
+ * meaning. Skips URLs with a version. https://hl7.org/fhir/R4/references.html#canonical
  */
 import type { Binding, Profile, ProfileElement, ProfileType } from '../fhir/profile/definition.ts'
 import type { Inclusion, ValueSet } from '../fhir/profile/value-set.ts'
 import { type Found, type VersionOf, versionsWithin } from './definition-versions.ts'
 
-/** Returns the definition with the versions that its canonical URLs have within its package. */
+/** Returns the definition with versions in its canonical URLs, as its package resolves them. */
 export async function pinnedDefinition<Definition extends Profile | ValueSet>(found: Found<Definition>): Promise<Definition> {
   const versionOf = await versionsWithin(found)
   const definition: Profile | ValueSet = found.definition
@@ -51,7 +51,7 @@ const pinBinding = ({ valueSet, max, ...binding }: Binding, pin: Pin): Binding =
   ...(max === undefined ? {} : { max: pin(max) }),
 })
 
-/** Content references are `url#id`, or `#id` within the same definition. */
+/** Adds the version to a content reference, which is `url#id`, or `#id` within the same definition. */
 function pinContent(content: string, pin: Pin): string {
   const at = content.indexOf('#')
   return at <= 0 ? content : `${pin(content.slice(0, at))}${content.slice(at)}`

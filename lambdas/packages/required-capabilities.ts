@@ -6,7 +6,7 @@ import { type Element, isElement, type Resource } from '../fhir/resource.ts'
 import type { CapabilityRequirements, PartRequirements } from '../ports/definitions/package-definitions.ts'
 import type { PackageReader } from './package-reader.ts'
 
-/** File with the requirements of a package, by canonical URL. A package without any has no such file. */
+/** File with the requirements of a package, by canonical URL. Absent in a package without requirements. */
 const REQUIREMENTS_FILE = 'requirements'
 
 /**
@@ -52,7 +52,10 @@ function requirementsOfPart(part: Element): PartRequirements {
 const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
 const EXPECTATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-expectation'
 
-/** Returns the required elements. Those without an expectation count as required, so that the server never claims what it lacks. */
+/**
+ * Returns the required elements. An element without an expectation counts as required, so that the server never claims a capability that it
+ * lacks.
+ */
 const required = (elements: unknown): readonly Element[] => elementsIn(elements).filter(isRequired)
 
 function requiredTexts(part: Element, name: string): readonly string[] {

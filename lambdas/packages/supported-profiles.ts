@@ -6,7 +6,7 @@ import type { AddedPackages } from '../ports/definitions/package-store.ts'
 import { type OnDamage, PackageReader } from './package-reader.ts'
 import { readRequirements } from './required-capabilities.ts'
 
-/** Canonical URLs of profiles, with their versions if these are stored, by the resource type that they constrain. */
+/** Canonical URLs of profiles by the resource type that they constrain. A URL has its version if the package stores versions. */
 type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>
 
 export const supportedProfiles = (added: AddedPackages, onDamage: OnDamage): (() => Promise<ProfilesByType>) =>

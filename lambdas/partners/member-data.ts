@@ -19,7 +19,7 @@ export type MemberData = {
   readonly reading: SearchContext
   readonly index: Pick<Searches, 'find' | 'distinct'>
   readonly heads: ResourceReader['heads']
-  /** Awaited between parts of long work, so that other requests run. Absent: the thread serves none. */
+  /** Called between parts of long work, so that other requests can run. Absent: the thread serves no requests. */
   readonly pause?: () => Promise<void> | undefined
 }
 
@@ -60,12 +60,12 @@ export async function readCurrent(
 ): Promise<readonly (Resource | undefined)[]> {
   if (ids.length === 0) return []
   const found = await heads(ids.map((id) => ({ tenant, type, id })))
-  // To parse a large resource takes as long as to read it.
+  // Parsing a large resource takes as long as reading it.
   await pause?.()
   return found.map((head) => {
     if (head === undefined || head.deleted) return undefined
     if ('damage' in head) throw head.damage
-    // It was checked when it was stored, and matches compare no decimals.
+    // JSON.parse is enough: the body was checked when it was stored, and matches compare no decimals.
     const resource: unknown = JSON.parse(TEXT.decode(head.body))
     return isElement(resource) ? (resource as Resource) : undefined
   })

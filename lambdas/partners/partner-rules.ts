@@ -1,6 +1,6 @@
 /**
- * Resources that a partner does not receive although it may receive data of their member. They narrow exports, and reads of a partner with a
- * member in context. 42 CFR 422.121, http://hl7.org/fhir/us/davinci-pdex/
+ * Rules for resources that a partner does not receive although it may receive data of the member. They narrow exports, and reads of a
+ * partner with a member in context. 42 CFR 422.121, http://hl7.org/fhir/us/davinci-pdex/
  */
 import type { View } from '../access/view/view-rules.ts'
 import { resourceOf } from '../access/view/viewed-version.ts'
@@ -23,7 +23,9 @@ export type PartnerRules = {
   readonly excluded: ReadonlySet<string>
 }
 
-/** Settings of the time window. `payerWindowYears`: age of the oldest resources for payers. `providerSince`: day of the oldest for providers. */
+/**
+ * Settings of the time window. `payerWindowYears`: maximum age of resources for payers. `providerSince`: date of the oldest for providers.
+ */
 export type WindowSettings = { readonly payerWindowYears: number; readonly providerSince: string }
 
 /** Returns the instant of the oldest resources that a partner receives. `now`: milliseconds since 1970. */
@@ -34,13 +36,13 @@ export const windowStartOf = (
   timeZone?: string,
 ): number | undefined => (view === 'payer' ? yearsBefore(now, payerWindowYears) : parseDateRange(providerSince, timeZone)?.low)
 
-/** Returns the instant some calendar years before another. */
+/** Returns the instant that is this number of calendar years before another. */
 function yearsBefore(instant: number, years: number): number {
   const date = new Date(instant)
   return date.setUTCFullYear(date.getUTCFullYear() - years)
 }
 
-/** Returns the rules of an earlier kick-off. The time window of payers moves with the kick-off; that of providers does not. */
+/** Returns the rules of an earlier kick-off. The time window of payers moves with the kick-off. The window of providers does not. */
 export const rulesAt = (rules: PartnerRules, now: number): PartnerRules =>
   rules.windowStart === undefined || rules.view === 'provider'
     ? { ...rules, now }

@@ -1,8 +1,8 @@
-/** Check of the setting sharedTenant, which needs another setting. */
+/** Check of the setting sharedTenant, which requires tenancy. */
 import { isTenant } from '../access/verification/tenant-claim.ts'
 import { type Config, variableOf } from './config.ts'
 
-/** Throws a RangeError unless `sharedTenant` is empty, or names a tenant of a server with tenancy. */
+/** Throws a RangeError if `sharedTenant` is not the name of a tenant, or if tenancy is off. An empty setting passes. */
 export function checkSharedTenant({ sharedTenant, tenancy }: Pick<Config, 'sharedTenant' | 'tenancy'>): void {
   if (sharedTenant === '') return
   const name = variableOf('sharedTenant')

@@ -64,7 +64,7 @@ describe('A package that is added to a running server', () => {
     expect(await validated('with-subject', basicWithColor('red'))).toEqual([200, 'error required'])
     expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).out).toBe(`${GUIDE_NAME} 1.0.0 is removed\n`)
     expect(await validated('with-subject', basicWithColor('red'))).toEqual(NOT_LOADED)
-    expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).err).toContain('is not there')
+    expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).err).toContain('is not added')
   })
 
   it('is listed with the unmet requirements of its CapabilityStatement', async () => {
@@ -87,10 +87,10 @@ describe('A package that is added to a running server', () => {
     }
     await add('1.0.0')
     await add('1.0.1')
-    const several = `There are several versions of ${GUIDE_NAME}: say which, ${GUIDE_NAME}@1.0.0 or ${GUIDE_NAME}@1.0.1`
+    const several = `Several versions of ${GUIDE_NAME} are added: name one of them, ${GUIDE_NAME}@1.0.0 or ${GUIDE_NAME}@1.0.1`
     expect(await removed(GUIDE_NAME)).toEqual([1, expect.stringContaining(several)])
     for (const text of [`${GUIDE_NAME}@1.0`, `${GUIDE_NAME}@1`, GUIDE_NAME.slice(0, -1)])
-      expect(await removed(text)).toEqual([1, expect.stringContaining('is not there')])
+      expect(await removed(text)).toEqual([1, expect.stringContaining('is not added')])
     for (const text of ['hl7.fhir.us.core', 'hl7.fhir.us.core@6.1.0'])
       expect(await removed(text)).toEqual([1, expect.stringContaining('is part of the server')])
     expect(await removed(`${GUIDE_NAME}@1.0.1`)).toEqual([0, `${GUIDE_NAME} 1.0.1 is removed\n`])
@@ -191,7 +191,7 @@ describe('A package that is added to a running server', () => {
     ['of another FHIR version', { name: GUIDE_NAME, version: '1.0.0', fhirVersions: ['5.0.0'] }, 'is of FHIR 5.0.0, and this server of R4'],
     ['with a path as its name', { name: '../../up', version: '1.0.0' }, 'no name and version'],
     ['with a path as its version', { name: GUIDE_NAME, version: '1/../..' }, 'no name and version'],
-    ['that is already there', { name: 'hl7.fhir.us.core', version: '6.1.0' }, 'hl7.fhir.us.core 6.1.0 is there already'],
+    ['that is already added', { name: 'hl7.fhir.us.core', version: '6.1.0' }, 'hl7.fhir.us.core 6.1.0 is already added'],
   ])('is refused: %s', async (_, manifest, text) => {
     const { code, err } = await add('1.0.0', { 'package/package.json': manifest })
     expect([code, err]).toEqual([1, expect.stringContaining(text)])
@@ -201,7 +201,7 @@ describe('A package that is added to a running server', () => {
   it('can come from a registry', async () => {
     const fetching = await registryOf({ [GUIDE_NAME]: { '1.0.0': guideFilesOf('1.0.0') } })
     expect(await fetching(`${GUIDE_NAME}@1.0.0`)).toEqual({ code: 0, out: ADDED, err: '' })
-    expect((await fetching(`${GUIDE_NAME}@1.0.0`)).err).toContain('is there already')
+    expect((await fetching(`${GUIDE_NAME}@1.0.0`)).err).toContain('is already added')
     expect((await fetching(`${GUIDE_NAME}@3.0.0`)).err).toContain('it has 1.0.0')
     expect((await run('add', 'no-such-file.tgz')).err).toContain('There is no file')
     expect((await run('remove', 'hl7.fhir.us.core@6.1.0')).err).toContain('is part of the server')
@@ -381,7 +381,7 @@ describe('A package is complete or absent', () => {
     const file = await large()
     const results = await Promise.all([1, 2].map(() => runFhir('package', 'add', file, '--data', data)))
     expect(results.map(({ code }) => code).toSorted()).toEqual([0, 1])
-    expect(results.find(({ code }) => code === 1)!.err).toContain('is there already')
+    expect(results.find(({ code }) => code === 1)!.err).toContain('is already added')
     expect(finished(data)).toHaveLength(1)
   })
 

@@ -181,7 +181,7 @@ await runOnDynamo(async (engine) => {
       ])
       expect(await fhir('', 'package', 'add', files[0]!, '--stage', 'test')).toMatchObject({
         code: 1,
-        err: `fhir: ${GUIDE_NAME} 1.0.0 is there already\n`,
+        err: `fhir: ${GUIDE_NAME} 1.0.0 is already added\n`,
       })
       const list = async () => (await fhir('', 'package', 'list', '--stage', 'test')).out
       expect(await list()).toMatch(/us-value-sets .* built in\nexample\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +2 +0 +0\n$/)

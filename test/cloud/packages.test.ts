@@ -60,7 +60,7 @@ runOnCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }
     expect(warned).toContain('StructureDefinition.url')
     // It would take effect once the package is removed.
     await remove('/StructureDefinition/own')
-    expect(await fhir('add', await writeArchiveFile(guideFilesOf('1.0.0')))).toContain('is there already')
+    expect(await fhir('add', await writeArchiveFile(guideFilesOf('1.0.0')))).toContain('is already added')
     expect(await fhir('remove', `${GUIDE_NAME}@1.0.0`)).toBe(`${GUIDE_NAME} 1.0.0 is removed\n`)
     await eventually('error not-found')
   })

@@ -36,7 +36,7 @@ it('the data of other tenants are hidden, not lost, and a start warns about them
   await before.close()
   const without = await started(folder, 'off')
   expect(without.warned).toEqual([
-    'no client sees the data of other tenants than "default" (east, north, south and more): FHIR_TENANCY is off',
+    'no client can reach the data of tenants other than "default" (east, north, south and more), because FHIR_TENANCY is off',
   ])
   for (const token of tokens) expect([await without.ask(token), await without.ask(token, { method: 'DELETE' })]).toEqual([403, 403])
   expect(await without.ask(await without.issue({ isAdministrator: false }))).toBe(404)

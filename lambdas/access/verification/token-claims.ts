@@ -183,7 +183,7 @@ function partnerOf({ partner, partner_identifiers: texts }: Claims): Partner {
   return { kind: partner, identifiers }
 }
 
-/** Returns the limits. Throws FhirError 401 for malformed ones: ignoring them would open more data. */
+/** Returns the limits. Throws FhirError 401 for malformed limits, because ignoring them would open more data. */
 function memberLimitsOf(limits: unknown): MemberLimits {
   const { at, since, excluded = [] } = isElement(limits) ? limits : {}
   const isComplete = isNumber(at) && (since === undefined || isNumber(since))

@@ -33,7 +33,7 @@ export type VerifiedToken = {
   readonly actsForItself?: boolean
   /** Organization for which the client is a partner. Only tokens of this server have it. */
   readonly partner?: Partner
-  /** Limits of the data of `patient` for a partner. Absent: its token opens no data of the patient. */
+  /** Limits of the data of `patient` for a partner. Absent: the token opens no data of the patient. */
   readonly memberLimits?: MemberLimits
   /** Set for a caller without credentials whom the setting publicRead lets read. */
   readonly isPublic?: true

@@ -32,8 +32,8 @@ const PRICES = PARTS.flatMap((part) => ['unitPrice', 'factor', 'net'].map((name)
 const ADJUDICATIONS = ['adjudication', ...PARTS.map((part) => `${part}.adjudication`)]
 
 /**
- * Narrative and printed form, which repeat the amounts. `disposition` and `processNote` stay, although a payer may write an amount into their
- * text: the Basis profiles require support of `processNote.text`, and do not limit `disposition`.
+ * Narrative and printed form, which repeat the amounts. The view keeps `disposition` and `processNote`, although a payer may write an
+ * amount into their text. The Basis profiles require support of `processNote.text`, and do not limit `disposition`.
  */
 const PRINTS = ['text', 'form']
 

@@ -35,7 +35,7 @@ const [BLOCKED, PAUSE, PATIENCE] = [5, 5, 10_000]
 
 type Row = { readonly name: string; readonly json: string }
 
-/** Statement that waits for the next flush. */
+/** Statement that is executed at the next flush. `resolve`: receives the number of changed rows. */
 type QueuedWrite = {
   readonly sql: string
   readonly values: readonly (string | number)[]
@@ -58,7 +58,7 @@ export class SqliteRows implements Rows {
 
   close(): void {
     if (!this.#db.isOpen) return
-    // Its first attempt is made at once.
+    // The flush makes its first attempt before it returns.
     void this.#flush()
     this.#db.close()
   }
@@ -112,7 +112,7 @@ export class SqliteRows implements Rows {
     return (await this.#asked(() => this.#statement(READ).get(shelf, name) as Row | undefined))?.json
   }
 
-  /** Executes a statement with the others of this turn, and returns the number of changed rows once they are flushed. */
+  /** Executes a statement together with the others of this turn. Returns the number of changed rows after the flush. */
   #write(sql: string, ...values: readonly (string | number)[]): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#queued.push({ sql, values, resolve, reject })
@@ -131,7 +131,7 @@ export class SqliteRows implements Rows {
     }
   }
 
-  /** Executes all of the statements, or none. */
+  /** Executes all statements, or none. Returns the number of changed rows of each. */
   #execute(writes: readonly QueuedWrite[]): readonly number[] {
     const run = ({ sql, values }: QueuedWrite): number => Number(this.#statement(sql).run(...values).changes)
     if (writes.length === 1) return writes.map(run)

@@ -5,7 +5,7 @@ import { type AuditPorts, auditChange } from './audited-change.ts'
 
 export type InvitationPorts = AuditPorts & { readonly clients: Clients }
 
-/** Creates an invitation, and removes expired ones to free their space. Throws RangeError if a property of the invitation is invalid. */
+/** Creates an invitation, and removes expired invitations. Throws RangeError if a property of the new invitation is invalid. */
 export async function inviteClient(ports: InvitationPorts, invitation: NewInvitation): Promise<MadeInvitation> {
   const { clients, clock } = ports
   const made = makeInvitation(clock.newId(), invitation, clock.now())
@@ -19,6 +19,6 @@ export async function inviteClient(ports: InvitationPorts, invitation: NewInvita
 async function removeExpired({ clients, clock }: InvitationPorts): Promise<void> {
   for (const client of await clients.list())
     if (isExpired(client, clock.now()))
-      // An app may have registered since the list was read.
+      // An app may have registered after the list was read.
       await clients.change(client.id, (known) => (known !== undefined && isExpired(known, clock.now()) ? undefined : known))
 }

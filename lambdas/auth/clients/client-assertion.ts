@@ -32,7 +32,7 @@ const LONGEST_JTI = 256
 
 /**
  * Returns the client id of an unverified assertion, to find the keys for its verification. Throws OAuthError 401 if it is not a JWT, or if
- * `iss` and `sub` are not one client id. `sub` may also name a member, which only `checkAssertion` decides.
+ * `iss` and `sub` are not one client id. `sub` may also name a member; `checkAssertion` decides whether the client may do so.
  */
 export function clientIdOf(assertion: string): string {
   const { iss, sub } = partOf(assertion, 1)
@@ -40,12 +40,13 @@ export function clientIdOf(assertion: string): string {
   return iss
 }
 
-/** Whether the subject names a member: a Patient, or an identifier as `system|value`. No client id has these characters. */
+/** Whether the subject names a member, as `Patient/1` or as an identifier `system|value`. No client id contains `/` or `|`. */
 const isMemberName = (sub: unknown): sub is string => typeof sub === 'string' && /^Patient\/|\|/.test(sub)
 
 /**
- * Verifies an assertion. Returns the member that the `sub` of a partner names, or undefined if `sub` is the client. Throws OAuthError 401 unless a registered key of the client signed it for this server, and it was never used
- * before. It must be valid now, and expire within five minutes. Throws OAuthError 503 if the keys of the client cannot be fetched.
+ * Verifies an assertion. Returns the member that the `sub` of a partner names, or undefined if `sub` is the client. Throws OAuthError 401
+ * unless a registered key of the client signed the assertion for this server. Throws it also if the assertion was used before, is expired,
+ * or expires in more than five minutes. Throws OAuthError 503 if the keys of the client cannot be fetched.
  */
 export async function checkAssertion(
   ports: AssertionPorts,

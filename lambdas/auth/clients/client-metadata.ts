@@ -12,8 +12,8 @@ import { findRedirectUriProblem } from '../redirect-uri.ts'
 import { clientKeysOf } from './client-keys.ts'
 
 /**
- * Metadata that an app asks for. `authentication`: with `secret`, the server creates the secret. `name`, `scopes`: absent if the app leaves
- * them to the server.
+ * Metadata that an app requests. `authentication`: with `secret`, the server creates the secret. `name`, `scopes`: absent: the server
+ * chooses them.
  */
 export type RequestedMetadata = {
   readonly redirectUris: readonly string[]
@@ -23,7 +23,7 @@ export type RequestedMetadata = {
 }
 
 /**
- * Reads the metadata from a request. Ignores members that the server does not support, as RFC 7591 demands. Throws OAuthError
+ * Reads the metadata from a request. Ignores properties that the server does not support, as RFC 7591 section 2 requires. Throws OAuthError
  * `invalid_redirect_uri` for redirect URIs that clients may not have, and `invalid_client_metadata` for all other errors.
  */
 export function parseClientMetadata(headers: Readonly<Record<string, string>>, body: Uint8Array): RequestedMetadata {
@@ -39,15 +39,15 @@ export function parseClientMetadata(headers: Readonly<Record<string, string>>, b
   }
 }
 
-/** Returns the requested scopes that the invitation covers, or all of the invitation. Throws OAuthError if none is left. */
+/** Returns the requested scopes that the invitation covers; without a request, its scopes. Throws OAuthError if it covers none. */
 export function narrowToInvitation({ scopes: requested }: RequestedMetadata, invited: readonly string[]): readonly string[] {
   // guard: registered-scopes-within-invitation
   const scopes = requested === undefined ? invited : narrowScopes(requested, invited)
-  if (scopes.length === 0) throw invalidMetadata(`scope has none of the scopes of the invitation: ${invited.join(' ')}`)
+  if (scopes.length === 0) throw invalidMetadata(`scope must contain at least one scope of the invitation: ${invited.join(' ')}`)
   return scopes
 }
 
-/** Returns the metadata of a client that are public. */
+/** Returns the public metadata of a client. They contain no secret. */
 export const clientMetadataOf = ({ id, name, authentication, scopes, redirectUris }: Client) => ({
   client_id: id,
   client_name: name,
@@ -72,7 +72,7 @@ function objectOf(headers: Readonly<Record<string, string>>, body: Uint8Array): 
   const type = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
   if (type !== 'application/json') throw invalidMetadata('Send the metadata as application/json')
   const tree = parsed(body)
-  if (!isElement(tree)) throw invalidMetadata('The metadata are one JSON object')
+  if (!isElement(tree)) throw invalidMetadata('The metadata must be one JSON object')
   return tree
 }
 
@@ -86,34 +86,35 @@ function parsed(body: Uint8Array): unknown {
 
 function textIn(metadata: Element, name: string): string | undefined {
   const { [name]: value } = metadata
-  if (value !== undefined && typeof value !== 'string') throw invalidMetadata(`${name} is a string`)
+  if (value !== undefined && typeof value !== 'string') throw invalidMetadata(`${name} must be a string`)
   return value
 }
 
-/** Returns a list of strings; `missing` if the member is absent. */
+/** Returns a list of strings, or `missing` if the property is absent. */
 function listIn(metadata: Element, name: string, missing: readonly string[]): readonly string[] {
   const { [name]: value = missing } = metadata
-  if (!Array.isArray(value) || !value.every((each) => typeof each === 'string')) throw invalidMetadata(`${name} is an array of strings`)
+  if (!Array.isArray(value) || !value.every((each) => typeof each === 'string'))
+    throw invalidMetadata(`${name} must be an array of strings`)
   return value
 }
 
-/** Checks that the app uses authorization codes. Other grant types and response types in the lists are not registered. */
+/** Checks that the app uses authorization codes. The server ignores other grant types and response types in the lists. */
 function checkGrants(metadata: Element): void {
   if (!listIn(metadata, 'grant_types', ['authorization_code']).includes('authorization_code'))
-    throw invalidMetadata('grant_types has to include authorization_code')
-  if (!listIn(metadata, 'response_types', ['code']).includes('code')) throw invalidMetadata('response_types has to include code')
+    throw invalidMetadata('grant_types must include authorization_code')
+  if (!listIn(metadata, 'response_types', ['code']).includes('code')) throw invalidMetadata('response_types must include code')
 }
 
 function redirectUrisOf({ redirect_uris: uris }: Element): readonly string[] {
-  if (!Array.isArray(uris) || uris.length === 0) throw invalidRedirect('redirect_uris is an array of at least one URI')
+  if (!Array.isArray(uris) || uris.length === 0) throw invalidRedirect('redirect_uris must be an array of at least one URI')
   for (const [i, uri] of uris.entries()) {
-    const problem = typeof uri === 'string' ? findRedirectUriProblem(uri) : 'is no string'
+    const problem = typeof uri === 'string' ? findRedirectUriProblem(uri) : 'is not a string'
     if (problem !== undefined) throw invalidRedirect(`redirect_uris[${i}] ${problem}`)
   }
   return uris
 }
 
-/** Methods with a secret. The server accepts either of a client, and registers `client_secret_basic`. */
+/** Methods with a secret. A client may use either of them. The server registers `client_secret_basic`. */
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post']
 
 function authenticationOf(metadata: Element): RequestedMetadata['authentication'] {
@@ -124,7 +125,7 @@ function authenticationOf(metadata: Element): RequestedMetadata['authentication'
   if (SECRET_METHODS.includes(method)) return 'secret'
   if (method === 'none') return { kind: 'public' }
   if (method !== 'private_key_jwt')
-    throw invalidMetadata(`token_endpoint_auth_method is one of none, private_key_jwt, ${SECRET_METHODS.join(', ')}`)
+    throw invalidMetadata(`token_endpoint_auth_method must be one of none, private_key_jwt, ${SECRET_METHODS.join(', ')}`)
   if (uri !== undefined) return { kind: 'uri', uri }
   if (jwks === undefined) throw invalidMetadata('private_key_jwt needs jwks or jwks_uri')
   try {

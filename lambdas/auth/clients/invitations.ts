@@ -1,6 +1,6 @@
 /**
- * Invitations of apps of members. An invitation is a client without credentials and redirect URIs, so no request can use it. The
- * registration completes this client in one change, so a token registers one app, also in a race or after a crash.
+ * Invitations of apps of members. An invitation is a client without credentials and redirect URIs, so no request can use it. A
+ * registration completes this client by one conditional write. So a token registers one app only, also in a race or after a crash.
  */
 import { narrowScopes } from '../../access/scopes.ts'
 import { missingTokenError } from '../../access/verification/token-errors.ts'
@@ -8,11 +8,11 @@ import type { Client } from '../../ports/rows/clients.ts'
 import { createRandomSecret, fingerprintOf, isFingerprintOf } from '../random-secret.ts'
 import { toClient } from './registration.ts'
 
-/** Scopes of an invitation by default. An invitation has no scope that they do not cover. */
+/** Default scopes of an invitation. They also limit its scopes: an invitation with a wider scope is rejected. */
 export const INVITED_SCOPES: readonly string[] = ['patient/*.rs', 'launch/patient', 'openid', 'fhirUser', 'offline_access']
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Maximum days of an invitation. */
+/** Maximum days for which an invitation is valid. */
 const MOST_DAYS = 90
 
 /** Invitation to create. `name`: name of the app that users see; absent: the app chooses it. `days`: until it expires. */
@@ -23,10 +23,10 @@ export type NewInvitation = {
   readonly days: number
 }
 
-/** `token`: the initial access token, of which the client holds only the fingerprint. */
+/** `token`: the initial access token. The stored client has only its fingerprint. */
 export type MadeInvitation = { readonly client: Client; readonly token: string }
 
-/** Creates an invitation with this client id. Throws RangeError if a property is invalid. */
+/** Creates an invitation with this client id. `now`: milliseconds since 1970. Throws RangeError if a property is invalid. */
 export function makeInvitation(
   id: string,
   { name = id, scopes = INVITED_SCOPES, tenants, days }: NewInvitation,
@@ -36,19 +36,20 @@ export function makeInvitation(
   const client = toClient({ ...registration, authentication: { kind: 'secret', hashes: [] } }, now)
   const covered = narrowScopes(client.scopes, INVITED_SCOPES)
   const other = client.scopes.find((scope) => !covered.includes(scope))
-  if (other !== undefined) throw new RangeError(`An invitation has scopes within ${INVITED_SCOPES.join(' ')}: ${other} is not`)
-  if (!Number.isInteger(days) || days < 1 || days > MOST_DAYS) throw new RangeError(`An invitation lasts 1 to ${MOST_DAYS} days`)
+  if (other !== undefined) throw new RangeError(`The scopes of an invitation must be within ${INVITED_SCOPES.join(' ')}: ${other} is not`)
+  if (!Number.isInteger(days) || days < 1 || days > MOST_DAYS)
+    throw new RangeError(`An invitation must be valid for 1 to ${MOST_DAYS} days`)
   const { token, hash } = createClientToken(id)
   return { client: { ...client, invited: { hash, expires: now + days * DAY_MS } }, token }
 }
 
-/** Whether the client is an invitation, which no app has used. */
+/** Whether the client is an invitation that no app has used. */
 export const isInvitation = ({ invited }: Client): boolean => invited?.expires !== undefined
 
-/** Whether the client is an invitation that has ended. */
+/** Whether the client is an expired invitation. `now`: milliseconds since 1970. */
 export const isExpired = ({ invited }: Client, now: number): boolean => invited?.expires !== undefined && invited.expires <= now
 
-/** Token of an invitation, or of a registered app. It names its client. `hash`: fingerprint of its secret. */
+/** Creates the token of an invitation, or of a registered app. The token contains the client id. `hash`: fingerprint of its secret. */
 export function createClientToken(id: string): { readonly token: string; readonly hash: string } {
   const secret = createRandomSecret()
   return { token: `${id}.${secret}`, hash: fingerprintOf(secret) }

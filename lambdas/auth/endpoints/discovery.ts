@@ -23,7 +23,7 @@ export const openidConfiguration =
   async ({ baseUrl }) =>
     jsonResponse(200, { ...common(baseUrl, choices), ...OPENID }, CACHEABLE_HEADERS)
 
-/** `registration_endpoint`: always named, because a check for invitations would read the clients at each request. */
+/** `registration_endpoint`: present even without invitations, because a check would read the clients at each request. */
 const common = (baseUrl: string, { pkce }: AuthChoices) => {
   const clients = methodsOf(['private_key_jwt', 'client_secret_basic', 'client_secret_post'])
   return {

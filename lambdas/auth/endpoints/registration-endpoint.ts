@@ -31,8 +31,8 @@ export const register =
   }
 
 /**
- * Registers the app for which the initial access token was made. Throws FhirError 401 for every other token: an unknown one, an expired one
- * and one that was used get the same response. Throws OAuthError 400 for invalid metadata, which leaves the invitation unused.
+ * Registers the app with the initial access token of the request. Throws FhirError 401, with the same text, for an unknown, an expired and
+ * a used token. Throws OAuthError 400 for invalid metadata; the app can use the invitation again.
  */
 async function registerApp({ registrations, clock }: RegisterPorts, request: AuthRequest): Promise<AuthResponse> {
   const initial = clientTokenOf(request.headers)
@@ -94,7 +94,7 @@ async function readApp(ports: RegisterPorts, request: AuthRequest): Promise<Auth
   return jsonResponse(200, describeApp(client, `${token.id}.${token.secret}`, request))
 }
 
-/** Removes the app and revokes everything issued to it. A request that was interrupted can be repeated. */
+/** Removes the app and revokes its tokens. An interrupted request can be repeated. */
 async function removeApp(ports: RegisterPorts, request: AuthRequest): Promise<AuthResponse> {
   const token = managementTokenOf(request)
   let isThere = false
@@ -108,7 +108,7 @@ async function removeApp(ports: RegisterPorts, request: AuthRequest): Promise<Au
   return { status: 204, headers: NO_STORE_HEADERS }
 }
 
-/** Returns the token of the request. Throws FhirError 401 if it is malformed, or names another client than the URL. */
+/** Returns the token of the request. Throws FhirError 401 if it is malformed, or if the URL names another client. */
 function managementTokenOf({ headers, query }: AuthRequest): ClientToken {
   const token = clientTokenOf(headers)
   if (token.id === '' || parametersOf(query).get('client_id') !== token.id) throw invalidToken()
@@ -118,7 +118,7 @@ function managementTokenOf({ headers, query }: AuthRequest): ClientToken {
 // guard: registration-token-of-own-client
 const isRegisteredBy = (token: ClientToken, client: Client): boolean => !isInvitation(client) && isTokenOf(token, client)
 
-/** Returns the metadata of a registered app, with the token and the URL by which it manages them. */
+/** Returns the metadata of a registered app, with the token and the URL that read and remove its registration. */
 function describeApp(client: Client, token: string, { baseUrl }: AuthRequest) {
   const refreshing = client.scopes.includes('offline_access') ? ['refresh_token'] : []
   return {
@@ -132,4 +132,4 @@ function describeApp(client: Client, token: string, { baseUrl }: AuthRequest) {
 }
 
 const invalidToken = (): FhirError =>
-  invalidTokenError('The token is unknown, expired or already used. The operator of this server invites apps by new tokens')
+  invalidTokenError('The token is unknown, expired or already used. Ask the operator of this server for a new invitation')

@@ -23,7 +23,7 @@ export const token =
     if (!Object.hasOwn(ALL_GRANTS, type))
       throw new OAuthError('unsupported_grant_type', `grant_type ${toDescriptionText(type)} is not possible here`)
     if (authenticated.member !== undefined && type !== 'client_credentials')
-      throw new OAuthError('invalid_request', 'sub of the assertion names a member, which only grant_type client_credentials accepts')
+      throw new OAuthError('invalid_request', 'sub of the assertion names a member: this requires grant_type client_credentials')
     const answer = await ALL_GRANTS[type as keyof typeof ALL_GRANTS](ports, authenticated, request)
     request.note({ outcome: type })
     return answer

@@ -21,7 +21,8 @@ export async function grantToClient(
   if (client.authentication.kind === 'public') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
   // Without a user, `patient/` scopes open the data of all patients.
   // guard: invited-app-acts-for-users-only
-  if (client.invited !== undefined) throw new OAuthError('unauthorized_client', 'This client acts only for users who log in')
+  if (client.invited !== undefined)
+    throw new OAuthError('unauthorized_client', 'This client acts only for users who log in: use authorization_code')
   const scopes = grantClientScopes(client, asked)
   const tenants = filterServedTenants(ports.choices, client.tenants)
   if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${TENANCY_OFF_TEXT}`)

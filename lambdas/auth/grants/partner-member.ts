@@ -9,9 +9,9 @@ import { OAuthError } from '../oauth-error.ts'
 import { isSingleTenant } from '../tenant-intersection.ts'
 
 /**
- * Returns the member that a partner requests, or undefined if it requests none. Throws OAuthError `invalid_request` if the request names two
- * members, or if the partner has several tenants. Throws `invalid_grant`, with one text, for a stranger, and for a member that the partner did
- * not match or that does not permit it now.
+ * Returns the member that a partner requests, or undefined if it requests none. Throws OAuthError `invalid_request` if the request names
+ * two members, or if the partner has several tenants. Throws `invalid_grant` for a stranger, for a member that the partner did not match,
+ * and for a member that does not permit it at this time. The text is the same for all three, so that it reveals no member.
  */
 export async function findMemberInContext(
   { partnerMembers }: Pick<AuthPorts, 'partnerMembers'>,
@@ -23,11 +23,14 @@ export async function findMemberInContext(
   const named = asked === undefined || /[/|]/.test(asked) ? asked : `Patient/${asked}`
   // guard: one-member-in-context
   if (named !== undefined && subject !== undefined && named !== subject)
-    throw new OAuthError('invalid_request', 'The parameter patient names another member than sub of the assertion')
+    throw new OAuthError('invalid_request', 'The parameter patient and sub of the assertion name different members: send one of them')
   const name = subject ?? named
   if (name === undefined) return undefined
   if (!isSingleTenant(tenants))
-    throw new OAuthError('invalid_request', 'The client has several tenants, but a patient id names another person in each tenant')
+    throw new OAuthError(
+      'invalid_request',
+      'A client of several tenants cannot request a member, because a patient id may name another person in each tenant',
+    )
   const isNamed = name.includes('|') || isId(name.slice(PATIENT.length))
   const found = isNamed ? await partnerMembers.find(client, tenants[0]!, name) : undefined
   // guard: member-in-context-is-permitted

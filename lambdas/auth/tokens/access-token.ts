@@ -29,7 +29,7 @@ export type TokenGrant = {
   readonly about: Readonly<Record<string, unknown>>
   /** Lifetime in seconds. Absent: the default of the client authentication. */
   readonly life?: number
-  /** Instant at which the token expires at the latest, in milliseconds since 1970. */
+  /** Latest expiry of the token, in milliseconds since 1970. */
   readonly until?: number
 }
 
@@ -68,7 +68,7 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
 export const partnerClaimsOf = ({ partner }: Pick<Client, 'partner'>): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
   partner === undefined ? {} : { partner: partner.kind, partner_identifiers: partner.identifiers.map(identifierTextOf) }
 
-/** Returns the claims of a partner about the member in context. */
+/** Returns the claims about the member in context of a partner's token. */
 export const memberClaimsOf = ({ patient, limits: { at, windowStart, excluded } }: Pick<PermittedMember, 'patient' | 'limits'>) =>
   ({
     patient,

@@ -115,8 +115,8 @@ const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], predi
 })
 
 /**
- * Position in the history. `isLatest`: in its second reading. A server that does not know this continues the first reading there, which finds
- * more.
+ * Position in the history. `isLatest`: the position is in the second reading. An earlier release ignores it and continues the first reading
+ * from there, which collects more keys and so loses none.
  */
 type HistoryCursor = HistoryPosition & { readonly isLatest?: true }
 
@@ -149,8 +149,9 @@ export async function collectHistoryCandidates(slice: RangeSlice, range: Range, 
 }
 
 /**
- * Collects the keys of all versions written since `from`. The first reading misses a Provenance that changes meanwhile: the index then finds it
- * by its new targets only. Returns whether another slice is needed. `first`: position that the reading continues after.
+ * Collects the keys of all versions written since `from`, by a second reading of the history. The first reading misses a Provenance that
+ * changes while it runs, because the index then finds it only by its new targets. Returns whether another slice is needed. `from`:
+ * milliseconds since 1970. `first`: position after which the reading continues.
  */
 async function collectLatest(slice: RangeSlice, found: FoundKeys, from: number, first?: HistoryPosition): Promise<boolean> {
   const { parts, job, watch, until } = slice

@@ -22,7 +22,7 @@ export const DAMAGED_STORE_REASON =
 export const RESTORED_STORE_REASON =
   'The export was ended, for what the server stores was set back to an earlier time meanwhile: ask for it again, and for everything, without _since'
 
-/** Reason of a job whose client is not a registered partner. */
+/** Failure reason of a job of a removed partner. */
 export const REMOVED_PARTNER_REASON = 'The job was ended, because its client is not registered as a partner'
 
 /**

@@ -80,7 +80,7 @@ export type JobFile = {
 /** Whether the files of the job need an access token: those of a partner contain data of its members. Other files have signed links. */
 export const filesNeedToken = ({ partner, match }: Pick<Job, 'partner' | 'match'>): boolean => partner !== undefined || match !== undefined
 
-/** Whether a partner started the job. Clients of the payer itself may start such jobs too. */
+/** Whether a partner started the job. A client of the payer may also start an export for partners; that is not a job of a partner. */
 export const isOfPartner = ({ partner, match }: Pick<Job, 'partner' | 'match'>): boolean => (partner ?? match)?.identifiers !== undefined
 
 /** Owner of the rows of all jobs. The key of each row is the job id. */

@@ -71,14 +71,14 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
 
-/** Row of the members that a block withholds. `seen`: none, because the parts count them. */
+/** Row of the withheld members. `positions`: their positions in the request. `seen`: 0, because the rows of the parts count the members. */
 type WithheldMembers = { readonly seen: 0; readonly positions: readonly number[] }
 
 const WITHHELD = 'withheld'
 
 /**
  * Withholds members from a partner that guesses too often, and counts the members. All members of the request count before one is withheld,
- * so their order does not matter. The first attempt decides: a repeated one finds its own guesses counted.
+ * so their order does not matter. The first attempt stores the withheld members, because a later attempt would count its own guesses again.
  */
 async function limitGuesses(
   { rows, matchLimits }: ExportParts,
@@ -99,7 +99,7 @@ async function limitGuesses(
     withheld = (await rows.change<WithheldMembers>(shelf, WITHHELD, (known) => known ?? { seen: 0, positions }))!
   }
   const hidden = new Set(withheld.positions)
-  // A reported denial would also reveal that the card is right.
+  // A reported denial would also reveal that the card is correct.
   const members = decided.map((each, position) =>
     hidden.has(position) && each.outcome.kind !== 'nomatch' ? { ...each, outcome: TOO_MANY_GUESSES } : each,
   )

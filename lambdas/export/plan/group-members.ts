@@ -50,7 +50,7 @@ export async function findExportPatients(resources: Resources, judge: Judge, job
   if (group === undefined) return asked.patients.length === 0 ? undefined : namedPatientsOf(resources, judge, job)
   const reader: GroupReader = { resources, judge: { ...judge, access: groupAccess }, tenant }
   const now = await readGroups(reader, group, transactionTime)
-  if (now === undefined) throw new ExportFault('The Group is not there any more')
+  if (now === undefined) throw new ExportFault('The Group was deleted, or the client may not read it')
   const since = partner === undefined ? asked.since : undefined
   const before = since === undefined ? undefined : await readGroups(reader, group, since)
   const patients = asked.patients.length === 0 ? [...now.patients] : asked.patients.filter((patient) => now.patients.has(patient))

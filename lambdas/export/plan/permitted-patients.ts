@@ -70,11 +70,11 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
 
 const PATIENT = 'Patient/'
 
-/** Returns the mark of the partner that matched the members of the Group, or undefined for a Group that the payer wrote. */
+/** Returns the identifier value that marks the matching partner in the Group, or undefined for a Group that the payer wrote. */
 async function markOf({ resources }: Parts, { tenant, group, transactionTime }: PartnerJob): Promise<string | undefined> {
   if (group === undefined) return undefined
   const [version] = await versionsAsOf(resources, [{ tenant, type: 'Group', id: group }], transactionTime)
-  if (version === undefined || version.deleted || isDamaged(version)) throw new ExportFault('The Group is not there any more')
+  if (version === undefined || version.deleted || isDamaged(version)) throw new ExportFault('The Group was deleted or is damaged')
   const mark = itemsOf(resourceOf(version).identifier).find(({ system }) => system === PARTNER_MARK_SYSTEM)?.value
   return typeof mark === 'string' ? mark : undefined
 }

@@ -7,8 +7,8 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
 /**
- * Returns the Group without Patients other than `patients`. Its narrative and its number of members then go too, because they could reveal the
- * others, and contained resources that only these referred to.
+ * Returns the Group with no members but `patients`. If it removes a member, it also removes the narrative and `quantity`, which could
+ * reveal the member, and the contained resources that only the removed members referred to.
  */
 export function withPermittedMembers(version: ResourceVersion, patients: ReadonlySet<string>, bases: BaseUrls): ResourceVersion {
   if (version.deleted) return version
@@ -16,7 +16,7 @@ export function withPermittedMembers(version: ResourceVersion, patients: Readonl
   const members: readonly unknown[] = Array.isArray(group.member) ? group.member : []
   const kept = members.filter((member) => {
     const name = nameOf(member, bases)
-    // A member without a reference to a resource of this server could be anyone.
+    // A member without a reference to a resource of this server could be any person.
     return name !== undefined && (!name.startsWith('Patient/') || patients.has(name))
   })
   if (kept.length === members.length) return version

@@ -14,8 +14,8 @@ export type TargetRules = {
 }
 
 /**
- * Returns the Provenance without the targets that the partner may not receive, or undefined if it has no other. A target that is deleted, on
- * another server or not named by a reference stays.
+ * Returns the Provenance without the targets that the partner may not receive, or undefined if no target is left. Keeps targets that are
+ * deleted, on another server, or without a reference.
  */
 export async function withPermittedTargets(rules: TargetRules, version: ResourceVersion): Promise<ResourceVersion | undefined> {
   if (version.deleted) return version
@@ -27,7 +27,7 @@ export async function withPermittedTargets(rules: TargetRules, version: Resource
   })
 }
 
-/** Whether the partner may receive the target. A damaged one cannot be judged. */
+/** Whether the partner may receive the target. False for a damaged target, because it cannot be judged. */
 async function isTargetPermitted(
   { ownership, patients, view, isPermitted }: TargetRules,
   { type }: ResourceKey,

@@ -45,7 +45,7 @@ export async function selectVersions(
 ): Promise<readonly ResourceVersion[]> {
   const requested = await passing(versions, (version) => isRequested(selection, version), leaveOut)
   const visible = await passing(requested, (version) => mayExport(selection, version), leaveOut)
-  // Before the filters, so that no message about a filter names a resource that the partner may not receive.
+  // Check this before the filters, so that no message about a filter names a resource that the partner may not receive.
   return filtered(selection, await permitted(selection, visible, leaveOut), leaveOut)
 }
 
@@ -82,8 +82,8 @@ export async function selectReferencedVersions(
 }
 
 /**
- * Returns the versions that a partner may receive. A sensitive one must belong to a patient who permitted that. A Provenance names only targets
- * that the partner may receive too, and a Group only members.
+ * Returns the versions that a partner may receive. A sensitive version must belong to a patient who permitted its disclosure. A Provenance
+ * names only permitted targets, and a Group lists only permitted members.
  */
 async function permitted(
   selection: Selection,
@@ -113,7 +113,8 @@ async function permitted(
 }
 
 /**
- * Returns the check whether a partner may receive a version. A deletion may name only a resource that the partner could receive at `_since`.
+ * Returns a function that checks whether a partner may receive a version. A deletion passes if the partner could receive the resource at
+ * `_since`.
  */
 function permissionOf(
   { job, jobScope: { patients }, judge, ownership }: Selection,

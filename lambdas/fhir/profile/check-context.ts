@@ -15,7 +15,7 @@ export type CheckContext = {
   readonly faults: ProfileIssues
   /** Profile whose rules are being checked. */
   readonly profile: ProfileTree
-  /** Versions of the extensions of the resource. The newest version counts of an extension that is not here. */
+  /** Versions of extensions that the profiles of the resource name. For other extensions the newest version is used. */
   readonly extensions: ExtensionVersions
   /** `owner`: resource in which references such as `#id` are resolved. `root`: outermost resource. */
   readonly owner: Element

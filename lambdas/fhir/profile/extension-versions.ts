@@ -5,7 +5,7 @@ import type { ProfileTree } from './profile-tree.ts'
 /** Canonical URLs with a version, by the `url` of the extension. */
 export type ExtensionVersions = ReadonlyMap<string, string>
 
-/** Returns the versions of the extensions that the profiles name. Leaves out an extension of which they name different versions. */
+/** Returns the versions of the extensions that the profiles name. Omits an extension if the profiles name different versions of it. */
 export function extensionVersionsOf(profiles: readonly ProfileTree[]): ExtensionVersions {
   const [first, ...others] = profiles.map(versionsIn).filter((versions) => versions.size > 0)
   if (first === undefined || others.length === 0) return first ?? NONE

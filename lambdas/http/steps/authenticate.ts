@@ -36,8 +36,8 @@ export type PublicRead = {
 }
 
 /**
- * Parts that identify a caller. `publicRead`: access of requests without credentials. Absent: they have none. `readTenant`: selects the
- * tenant of a read if the token opens several. Absent: the request must select it.
+ * Parts that identify a caller. `publicRead`: access of requests without credentials. Absent: such requests have no access. `readTenant`:
+ * selects the tenant of a read if the token opens several. Absent: the request must select the tenant.
  */
 export type AuthenticationParts = {
   readonly authenticator: Authenticator
@@ -102,7 +102,7 @@ async function verified(
   }
 }
 
-/** Returns the token in the tenant that answers the read. A partner must select the tenant: throws `error`. */
+/** Returns the token in the tenant that answers the read. Throws `error` for a partner, which must select the tenant. */
 async function readingToken(
   { authenticator, readTenant }: AuthenticationParts,
   { http, named }: RoutedRequest,

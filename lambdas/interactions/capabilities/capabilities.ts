@@ -39,7 +39,7 @@ export const capabilities = ({ clock, choices, profilesOf: added, guidesOf }: Ca
 
 const NO_GUIDES: AddedGuides = { guides: [], requirements: [] }
 
-/** Returns the element `rest` of the statement of a server with these custom parameters. */
+/** Returns the element `rest` of the CapabilityStatement of a server with these settings and custom parameters. */
 export const claimsOf = (choices: Choices, reading: SearchContext): Element =>
   rest(
     '',
@@ -88,7 +88,7 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
   return own.length + mine.length === 0 ? resource : { ...resource, supportedProfile: withVersionsIfSeveral([...own, ...mine]) }
 }
 
-/** Returns each URL once: without its version unless the canonicals have several of it, otherwise with each version. */
+/** Returns each canonical URL once, without its version. A URL with several versions is returned with each of them. */
 function withVersionsIfSeveral(canonicals: readonly string[]): readonly string[] {
   return [...Map.groupBy(new Set(canonicals), withoutVersion)].flatMap(([url, all]) => {
     const versions = all.filter((canonical) => canonical !== url)

@@ -1,10 +1,10 @@
-/** Compares what a CapabilityStatement requires of servers with what this server claims. */
+/** Compares the requirements of a CapabilityStatement with the CapabilityStatement of this server. */
 import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Element } from '../../fhir/resource.ts'
 import type { CapabilityRequirements, PartRequirements } from '../../ports/definitions/package-definitions.ts'
 import { findSearchParameter } from '../../search/parameters.ts'
 
-/** Returns what the server lacks, one line each. `rest`: the element `rest` of its own CapabilityStatement. */
+/** Returns the requirements that the server does not meet, one line each. `rest`: element of the CapabilityStatement of the server. */
 export function missingCapabilities({ parts }: CapabilityRequirements, rest: Element): readonly string[] {
   const resources = new Map(listIn(rest.resource).map((each) => [each.type, each]))
   return parts.flatMap((part) => {
@@ -33,7 +33,7 @@ function missingIn(part: PartRequirements, claimed: Element, rest: Element): rea
   ]
 }
 
-/** Returns whether a list has an include. `*` contains `Type:*`. `Type:parameter:Target` narrows `Type:parameter` of R4 to one of its targets. */
+/** Returns a check whether a list has an include. `*` contains `Type:*`. R4's `Type:parameter` contains `Type:parameter:Target`. */
 const isIn = (list: unknown) => {
   const claimed = new Set<unknown>(Array.isArray(list) ? list : [])
   return (include: string): boolean => {

@@ -12,7 +12,7 @@ import type { Interaction } from '../interaction.ts'
 import type { BasisProfiles } from '../visible-store.ts'
 import { type KickOffPorts, kickOff } from './kick-off.ts'
 
-/** `basisProfiles`: loaded profiles that the files may name. */
+/** `basisProfiles`: loaded profiles of claims without amounts, which the files name. */
 export type PartnerKickOffPorts = KickOffPorts & { readonly basisProfiles: BasisProfiles }
 
 /** Returns 202 like `$export`. Throws FhirError 404 for a Group that is not the partner's own, and 403 for a client that is no partner. */

@@ -56,10 +56,10 @@ export async function postponeDeletion({ rows }: RowPorts, name: string, row: Ma
   if (later !== name) await rows.remove(MATCH_ROWS, name)
 }
 
-/** Consents that are retained at once. */
+/** Maximum Consents whose rows are changed at the same time. */
 const AT_ONCE = 20
 
-/** Retains Consents that an earlier match stored until a later match is deleted. `consents`: distinct. */
+/** Retains Consents of an earlier match until a later match is deleted. `consents`: distinct ids. */
 export async function retainConsents(
   { rows }: RowPorts,
   consents: readonly Pick<ResourceKey, 'tenant' | 'id'>[],

@@ -60,7 +60,7 @@ export const memberMatch =
     if (request.type !== 'Patient') throw fhirError(404, 'not-supported', 'Members are matched by Patient/$member-match')
     checkParameters(request.parameters, [])
     const partner = requesterOf(request, 'member-match')
-    // A client of this payer may read all members anyway.
+    // A client of this payer may read all members, so guesses gain it nothing.
     const limits = partner.identifiers === undefined ? undefined : ports.matchLimits
     await limits?.check(request.client)
     const input = await memberInputOf(request.resource, { needsConsent: true, structureIssuesOf })

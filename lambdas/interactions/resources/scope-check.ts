@@ -28,7 +28,7 @@ export function checkScope(request: FhirRequest): void {
     if (ruleFor(access, type, letter, reading) === undefined) throw insufficientScope(access, type, letter)
 }
 
-/** Whether the definitions of the type affect the requests of all tenants, because the request is about the shared tenant. */
+/** Whether definitions of the type affect all tenants: the request is about the shared tenant, and the type is shared. */
 function isShared({ tenant, sharedTenant }: FhirRequest, type: string): boolean {
   // guard: shared-definition-needs-administrator
   return tenant === sharedTenant && SHARED_TYPES.has(type)

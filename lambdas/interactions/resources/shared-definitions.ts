@@ -6,7 +6,7 @@
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { RequestContext } from '../interaction.ts'
 
-/** Types that the shared tenant shares. Each tenant has its own SearchParameters, because its index depends on them. */
+/** Shared types. SearchParameters are not shared, because the index of each tenant depends on its own. */
 export const SHARED_TYPES: ReadonlySet<string> = new Set([
   ...['StructureDefinition', 'ValueSet', 'CodeSystem', 'ConceptMap'],
   ...['CapabilityStatement', 'ImplementationGuide'],
@@ -14,11 +14,11 @@ export const SHARED_TYPES: ReadonlySet<string> = new Set([
 
 type TenantOfRequest = Pick<RequestContext, 'tenant' | 'sharedTenant'>
 
-/** Returns the shared tenant, or undefined if there is none or the request is about that tenant. */
+/** Returns the shared tenant, or undefined if the server has none or if it is the tenant of the request. */
 export const sharedTenantOf = ({ tenant, sharedTenant }: TenantOfRequest): string | undefined =>
   sharedTenant === '' || sharedTenant === tenant ? undefined : sharedTenant
 
-/** Returns a reader of current versions that returns the shared definition in place of a missing one of the tenant. */
+/** Returns a reader of current versions. If the tenant lacks a definition, it returns the shared one. */
 export function withSharedDefinitions(
   request: TenantOfRequest,
   { current }: Pick<ResourceReader, 'current'>,
@@ -37,7 +37,7 @@ export function withSharedDefinitions(
       )
       const found = [...own]
       for (const [at, version] of shared.entries()) if (isThere(version)) found[missing[at]!] = version
-      // The second read may end early too.
+      // The second read may also end early.
       return shared.length < missing.length ? found.slice(0, missing[shared.length]) : found
     },
   }

@@ -1,15 +1,16 @@
-/** Reads of a token that opens several tenants, without X-Tenant-Id: the tenant that has the resource answers. */
+/** Selects the tenant of a read without X-Tenant-Id whose token opens several tenants: the only tenant that has the resource. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
 import type { CallerAccess, VisibleStoreOf } from '../visible-store.ts'
 
-/** Maximum tenants that a read looks into. With more it is answered 400. */
+/** Maximum tenants in which a read looks for the resource. With more tenants the read is answered 400. */
 export const MAX_UNION_TENANTS = 50
 
 /**
- * Returns the tenant that answers the read. `callerIn`: returns the access of the caller in a tenant. Throws FhirError 400 if several
- * tenants show the resource to the caller, or if there are too many tenants. If none shows it, returns one that answers 404.
+ * Returns the only tenant in which the resource is visible to the caller. If there is none, returns a tenant in which the read is answered
+ * 404. `callerIn`: returns the access of the caller in a tenant. Throws FhirError 400 if several tenants show the resource, or if the token
+ * opens too many tenants.
  */
 export type ReadTenant = (
   named: { readonly type?: string; readonly id?: string },
@@ -35,7 +36,7 @@ export const readTenant =
     return having[0] ?? names[versions.findIndex((version) => version !== undefined)] ?? first
   }
 
-/** Returns the tenants of the store, at most one more than the limit. */
+/** Returns the stored tenants, at most MAX_UNION_TENANTS + 1. */
 async function namesIn(stored: StoredTenants): Promise<readonly string[]> {
   const names: string[] = []
   for await (const tenant of stored.tenants()) if (names.push(tenant) > MAX_UNION_TENANTS) break

@@ -23,8 +23,8 @@ const AT_ONCE = 100
 type Called = { readonly hits: readonly Hit[]; readonly read: ReadVersions<Hit> }
 
 /**
- * Finds the visible resource that each URL refers to, if any. A resource of the tenant comes before one of the shared tenant. For a URL
- * without a version it is then the resource with the highest version, and among equal versions the one changed last.
+ * Finds the visible resource that each URL refers to, if any. A resource of the tenant takes precedence over one of the shared tenant, then
+ * the highest version, then the latest change.
  */
 export async function findByCanonical(ports: PagePorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
   if (canonicals.size === 0) return { hits: [], read: async () => [] }
@@ -55,7 +55,7 @@ export async function findByCanonical(ports: PagePorts, request: FhirRequest, ca
 }
 
 /**
- * Resource with a matching URL. `name`: its URL, alone or with its version. `isOwn`: whether it is not one of the shared tenant. Has no
+ * Resource with a matching URL. `name`: its URL, alone or with its version. `isOwn`: false for a resource of the shared tenant. Has no
  * body, because there may be many candidates.
  */
 type Candidate = {

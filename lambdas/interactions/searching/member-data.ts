@@ -1,6 +1,6 @@
 /**
- * Searches of a partner with a member in context. No index decides which resources the partner may receive, so the resources of the member are
- * read first, and the search finds only those that a read shows. Totals, order and groups are therefore exact.
+ * Searches of a partner with a member in context. The index cannot decide which resources the partner may receive. So the server reads the
+ * resources of the member first, and the search finds only those that a read shows. Totals, order and groups are exact.
  */
 import { LISTED_PARTNER_TYPES, withSearchable } from '../../access/partner-access.ts'
 import { ruleFor } from '../../access/rules.ts'
@@ -18,7 +18,7 @@ export const MAX_MEMBER_RESOURCES = 20_000
 /** Maximum hits of one lookup. */
 const MAX_HITS = 1_000
 
-/** Returns the request with the resources that its searches may find. Returns requests of other callers unchanged. */
+/** Returns the request with the ids of the resources that its searches may find. Returns requests of other callers unchanged. */
 export async function withMemberData(ports: MemberPorts, request: FhirRequest): Promise<FhirRequest> {
   const { access, tenant, reading } = request
   if (access.partner?.limits === undefined) return request
@@ -38,7 +38,7 @@ export async function withMemberData(ports: MemberPorts, request: FhirRequest): 
     count += hits.length
     if (count > MAX_MEMBER_RESOURCES) throw tooMany()
     for (let at = 0; at < hits.length; ) {
-      // The version that the index knows decides, because the search shows that version.
+      // Read the version in the index, because the search shows that version.
       const keys = hits.slice(at).map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
       const versions = await readUpTo(MAX_PAGE_BYTES, keys, seen.versions)
       for (const version of versions) if (version !== undefined) ids.get(version.type)?.push(version.id)

@@ -1,7 +1,7 @@
 /**
- * Index for the searches of a tenant that also finds the definitions of the shared tenant. It makes each lookup in both tenants and merges
- * the results, so sorting, paging and totals are those of one index. A visible definition of the tenant replaces the shared one of the same
- * type and id, whether or not it matches.
+ * Index for the searches of a tenant that also finds the definitions of the shared tenant. It executes each search in both tenants and
+ * merges the results, so sorting, paging and totals work as in one index. A visible definition of the tenant replaces the shared one of the
+ * same type and id, whether or not it matches.
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import {
@@ -25,14 +25,14 @@ import { SHARED_TYPES, sharedTenantOf } from '../resources/shared-definitions.ts
 
 /** Maximum shared definitions of a type that a search may match. A search with more is answered 403. */
 const MOST = 65_535
-/** Groups of one page while all groups are read. */
+/** Groups per read when all groups are read. */
 const GROUPS = 1_000
 
 export function sharedIndex(index: Searches, request: Pick<FhirRequest, 'tenant' | 'sharedTenant' | 'reading'>): Searches {
   const tenant = sharedTenantOf(request)
   if (tenant === undefined) return index
   const ownFields = (request.reading.custom ?? []).flatMap((each) => (each.tenant === undefined ? [] : [each.field]))
-  /** Returns the plan for the shared tenant, or undefined if it has no definition to find. */
+  /** Returns the plan for the shared tenant, or undefined if the search can find no shared definition. */
   const sharedPlanOf = async <Asked extends SearchSubject>(plan: Asked): Promise<Asked | undefined> => {
     // guard: shared-search-finds-definitions-only
     const possible = plan.types.filter((type) => SHARED_TYPES.has(type))
@@ -82,7 +82,7 @@ export function sharedIndex(index: Searches, request: Pick<FhirRequest, 'tenant'
   }
 }
 
-/** Whether the lookup depends on one of the fields. */
+/** Whether the search depends on one of the fields. */
 function usesField(subject: SearchSubject, fields: readonly string[]): boolean {
   if (fields.length === 0) return false
   const { where, order = [], field } = subject
@@ -95,8 +95,8 @@ function usesField(subject: SearchSubject, fields: readonly string[]): boolean {
 }
 
 /**
- * Returns the predicate of the shared definitions of a type that the caller may see and that no visible definition of the tenant replaces.
- * Returns undefined if none of them matches.
+ * Returns the predicate of the visible shared definitions of a type that no visible definition of the tenant replaces. Returns undefined if
+ * no shared definition matches.
  */
 async function sharedRuleOf(
   index: Pick<Searches, 'distinct'>,
@@ -109,7 +109,7 @@ async function sharedRuleOf(
   const about = { types: [type], access, ...freshness }
   const ids = await index.distinct({ ...about, tenant, where }, ID_FIELD, MOST + 1)
   if (ids.length === 0) return undefined
-  if (ids.length > MOST) throw fhirError(403, 'too-costly', `More than ${MOST} shared definitions of type ${type} match: narrow the search`)
+  if (ids.length > MOST) throw fhirError(403, 'too-costly', `More than ${MOST} shared definitions of type ${type} match. Narrow the search`)
   const replaced = await index.distinct({ ...about, tenant: plan.tenant, where: idOneOf(ids) }, ID_FIELD, ids.length)
   const rule = ruleOf(access, type)
   if (replaced.length === 0) return rule
@@ -123,7 +123,7 @@ const idOneOf = (oneOf: readonly string[]): Predicate => ({ kind: 'key', field: 
 const inOrder = (hits: readonly Hit[], order: GroupPlan['order']): readonly Hit[] =>
   hits.toSorted((a, b) => comparePositions(a.position, b.position, order))
 
-/** Reads all groups of a plan. */
+/** Returns all groups of a plan, and their total. */
 async function allGroups(
   index: Pick<Searches, 'groups'>,
   { skip: _, after: __, ...plan }: GroupPlan,

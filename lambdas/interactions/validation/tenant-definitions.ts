@@ -21,7 +21,7 @@ export type TenantDefinitionsParts = {
   readonly packages: Conformance
   readonly canonicals: Canonicals
   readonly resources: Pick<ResourceReader, 'current'>
-  /** Tenant whose definitions apply in every tenant, after its own. Absent or empty: there is none. */
+  /** Tenant with definitions for all tenants. Absent or empty: no shared tenant. */
   readonly sharedTenant?: string
 }
 
@@ -30,7 +30,7 @@ type Find<Found> = (canonical: string) => Promise<Found | undefined>
 
 export function tenantDefinitions({ packages, canonicals, resources, sharedTenant = '' }: TenantDefinitionsParts): ConformanceLookup {
   const reader = new DefinitionReader()
-  /** Returns the stored definition of the tenant for the canonical. Without a version, the one with the highest precedence. */
+  /** Returns the stored definition of the tenant for the canonical URL. Without a version, the definition with the highest precedence. */
   const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
     const { url, version } = splitCanonical(canonical)
     let best: TenantDefinition | undefined
@@ -44,7 +44,7 @@ export function tenantDefinitions({ packages, canonicals, resources, sharedTenan
       }
     return best
   }
-  /** Returns the definition of the first tenant that has one. A retired one only if no tenant has another. */
+  /** Returns the definition of the first tenant that has one. Returns a retired definition only if no tenant has another. */
   const firstOf = async (tenants: readonly string[], type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
     let retired: TenantDefinition | undefined
     for (const tenant of tenants) {
@@ -59,7 +59,7 @@ export function tenantDefinitions({ packages, canonicals, resources, sharedTenan
     const states = await Promise.all(possible.map((each) => canonicals.state(each)))
     const tenants = possible.filter((_, i) => states[i] !== '')
     if (tenants.length === 0) return packages
-    /** Returns a lookup that tries packages first. If packages have any version of the URL, the stored definitions are ignored. */
+    /** Returns a lookup that tries packages first. It ignores the stored definitions if a package has any version of the URL. */
     const finder =
       <Found>(find: Find<Found>, type: DefinitionType): Find<Found> =>
       async (canonical) => {

@@ -19,7 +19,7 @@ export type TenantProfilesParts = {
   readonly packages: Pick<Conformance, 'profile' | 'state'>
   readonly canonicals: Pick<Canonicals, 'state'>
   readonly resources: Pick<ResourceReader, 'scan'>
-  /** Tenant whose profiles apply in every tenant. Absent or empty: there is none. */
+  /** Tenant with profiles for all tenants. Absent or empty: no shared tenant. */
   readonly sharedTenant?: string
   /** Logs in one line which data cannot be read and is left out. */
   readonly warn: (line: string) => void

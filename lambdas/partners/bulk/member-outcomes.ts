@@ -13,7 +13,7 @@ import type { MatchContext } from './match-request.ts'
 import { type SentPermissions, sentPermissions } from './sent-permissions.ts'
 
 /**
- * Outcome of a member. `patient`: id of the own Patient. `until`: end of the permission, in milliseconds since 1970. `reason`: for the
+ * Outcome of a member. `patient`: id of the stored Patient. `until`: end of the permission, in milliseconds since 1970. `reason`: for the
  * operator only; absent in rows of an earlier release.
  */
 export type MemberOutcome =
@@ -23,10 +23,10 @@ export type MemberOutcome =
 const noMatch = (reason: Unmatched): MemberOutcome => ({ kind: 'nomatch', reason })
 const constrained = (reason: Unmatched): MemberOutcome => ({ kind: 'consentconstraint', reason })
 
-/** Outcomes of members that were compared with no stored data. */
+/** Outcomes of members that the match did not compare with stored data. */
 const NOT_COMPARED: ReadonlySet<Unmatched | undefined> = new Set(['consent not complied with', 'incomplete'] as const)
 
-/** Whether the member was compared with the stored data, so that the outcome could reveal something about members. */
+/** Whether the match compared the member with stored data, so that its outcome could reveal data of members. */
 export const wasCompared = (outcome: MemberOutcome): boolean => outcome.kind === 'match' || !NOT_COMPARED.has(outcome.reason)
 
 /** Outcome of a member whose person or card is blocked, because the partner guessed too often. */

@@ -13,7 +13,7 @@ const SCOPES_OF_OTHERS: Readonly<Record<PartnerKind, readonly string[]>> = {
   provider: ['payer-specific'],
 }
 
-/** Members that are read without a pause. */
+/** Members that are read between two pauses. */
 const PER_PAUSE = 1_000
 
 /** Maximum members of all Groups that are cached. Above it the cache is emptied. */

@@ -30,8 +30,9 @@ export type MemberPermission =
   | { readonly isPermitted: false; readonly reason: WithheldReason }
 
 /**
- * `payer`: identifiers of this payer. `now`: milliseconds since 1970. `attestedBy`: mark of the provider whose stored attestations must be in
- * force; absent: none is needed, because the payer itself lists the members, or the match has just judged what was sent.
+ * `payer`: identifiers of this payer. `now`: milliseconds since 1970. `attestedBy`: identifier value that marks the provider whose stored
+ * attestations must be in force. Absent: no attestation is needed, because the payer itself lists the members, or the match judged the sent
+ * one.
  */
 export type PermissionContext = {
   readonly data: MemberData
@@ -109,14 +110,14 @@ async function findDenials(
   return denials
 }
 
-/** Returns the judge of stored Consents, or undefined if the partner needs none. */
+/** Returns the judge of stored Consents, or undefined if the partner needs no Consent. */
 function permitJudgeOf(context: PermissionContext): ((consent: Resource) => MemberPermission) | undefined {
   const { recipient, attestedBy } = context
   if (recipient.kind === 'payer') return (consent) => permitOf(consent, context)
   return attestedBy === undefined ? undefined : (consent) => attestedPermitOf(consent, attestedBy, context)
 }
 
-/** Judges a stored attestation as at the match. */
+/** Judges a stored attestation by the rules of the match. */
 function attestedPermitOf(consent: Resource, attestedBy: string, { data, now }: PermissionContext): MemberPermission {
   const isOwn = itemsOf(consent.identifier).some(({ system, value }) => system === PARTNER_MARK_SYSTEM && value === attestedBy)
   if (!isOwn) return withheld('no-consent')

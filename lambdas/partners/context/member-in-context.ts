@@ -1,6 +1,6 @@
 /**
- * Member in context of a partner's token. The partner has a Group with the member in force, and the permission is judged as at an
- * export. http://hl7.org/fhir/us/davinci-pdex/
+ * Member in context of a partner's token. A Group of the partner in force must contain the member, and the member must permit it by the
+ * rules of an export. http://hl7.org/fhir/us/davinci-pdex/
  */
 import { ownGroupsOf } from '../../access/partner-access.ts'
 import type { IdentifierText } from '../../fhir/identifier-text.ts'
@@ -13,7 +13,7 @@ import { covers, endOf, itemsOf, referenceOf } from '../elements.ts'
 import { groupEndOf, isGroupInForce } from '../groups/group-period.ts'
 import { escapeValue, findMatches, type MemberData, readCurrent } from '../member-data.ts'
 
-/** `client`: id of the partner's client. `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
+/** `data`: data of the tenant. `client`: id of the partner's client. `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
 export type MemberQuestion = {
   readonly data: MemberData
   readonly client: string
@@ -30,8 +30,9 @@ export type FoundMember = { readonly patient: string; readonly until: number; re
 const SHORTEST = 1_000
 
 /**
- * Returns the member, or undefined if the partner may not receive its data now. A stranger takes the same searches as a member that the
- * partner did not match. `name`: `Patient/1`, or an identifier as `system|value`.
+ * Returns the member, or undefined if the partner may not receive its data at this time. For a stranger it executes the same searches as
+ * for a member that the partner did not match, so that the response time reveals neither. `name`: `Patient/1`, or an identifier as
+ * `system|value`.
  */
 export async function findMemberOf(question: MemberQuestion, name: string): Promise<FoundMember | undefined> {
   const { data, partner, now, payer, sensitiveLabels } = question
@@ -52,7 +53,7 @@ const PATIENT = 'Patient/'
 /** Id of no Patient: ids contain no underscore. */
 const NOBODY = '_'
 
-/** Returns the id of the Patient. Returns undefined if several Patients have the identifier, or none. */
+/** Returns the id of the Patient, or undefined unless exactly one Patient has the identifier. */
 async function patientNamed(data: MemberData, name: string): Promise<string | undefined> {
   if (name.startsWith(PATIENT)) return name.slice(PATIENT.length)
   const [system = '', value = ''] = name.split('|')
@@ -60,10 +61,12 @@ async function patientNamed(data: MemberData, name: string): Promise<string | un
   return ids.length === 1 && !more ? ids[0] : undefined
 }
 
-/** Maximum Groups with the member that are found, and Groups that are read at once, because a Group may name thousands of members. */
+/** Maximum Groups that are searched, and Groups that are read at once, because a Group may name thousands of members. */
 const [MAX_GROUPS, AT_ONCE] = [1_000, 5]
 
-/** Returns the instant at which the membership in a Group of the partner ends, or undefined if no Group is in force. */
+/**
+ * Returns the end of a membership in a Group of the partner, in milliseconds since 1970, or undefined if no Group in force has the member.
+ */
 async function endOfMatch({ data, client, partner, now }: MemberQuestion, patient: string): Promise<number | undefined> {
   const own = [...new URLSearchParams(ownGroupsOf(partner, client))]
   const { ids } = await findMatches(data, 'Group', [...own, ['member', PATIENT + patient]], MAX_GROUPS)
@@ -75,7 +78,7 @@ async function endOfMatch({ data, client, partner, now }: MemberQuestion, patien
   return undefined
 }
 
-/** Returns the ends of the memberships of a Patient in a Group. Returns none if the Group or the membership is not in force. */
+/** Returns the ends of the memberships of a Patient in a Group, or an empty list if the Group or the membership is not in force. */
 function endsIn({ reading }: MemberData, group: Resource, patient: string, now: number): readonly number[] {
   const { timeZone } = reading
   // guard: group-of-member-in-context-is-in-force

@@ -1,4 +1,4 @@
-/** Rows that count guesses. Five different tries without a match block a person or a card for a client. */
+/** Rows that count guesses. MAX_TRIES different tries without a match block a person or a card for a client. */
 import { changeValue } from '../../ports/rows/change.ts'
 import type { GrantRow, Grants } from '../../ports/rows/grants.ts'
 import type { Guess } from './guess.ts'
@@ -7,19 +7,21 @@ export type GuessPorts = {
   readonly grants: Pick<Grants, 'get' | 'add' | 'replace' | 'remove'>
   /** Returns milliseconds since 1970. */
   readonly now: () => number
-  /** Waits until other requests have ended, or have changed a row. */
+  /** Waits for other requests that change the same row. `attempt`: number of earlier waits. */
   readonly pause: (attempt: number) => Promise<void>
 }
 
-/** Different tries without a match that block a person or a card. */
+/** Number of different tries without a match that blocks a person or a card. */
 export const MAX_TRIES = 5
 
 const MINUTE = 60_000
 /** How long a try counts, and how long a block lasts, in milliseconds. */
 const PERIOD = 24 * 60 * MINUTE
-/** Maximum difference between the clocks of servers, in milliseconds. A later time is ignored: a clock was set back. */
+/**
+ * Maximum difference between the clocks of servers, in milliseconds. Times further in the future are ignored, because a clock was set back.
+ */
 const SLACK = MINUTE
-/** How long a try may run, in milliseconds. If its outcome is not stored by then, it counts as one without a match. */
+/** How long a try may run, in milliseconds. A try that runs longer counts as one without a match. */
 const LONGEST = MINUTE
 
 /** `at`: start of a running try, or time of the outcome. */
@@ -31,7 +33,7 @@ type GuessRow = { readonly tries: readonly Try[]; readonly until?: number }
 /** Row after a change. `isNew`: this change began the block. */
 export type GuessState = { readonly isBlocked: boolean; readonly isNew: boolean }
 
-/** Begins a try. `busy`: others that run might still block the person or the card. */
+/** Begins a try. Returns `busy` if running tries may still block the person or the card: try again later. */
 export async function beginTry(ports: GuessPorts, { key, tries }: Guess): Promise<'begun' | 'blocked' | 'busy'> {
   let state: 'begun' | 'blocked' | 'busy' = 'begun'
   await changeRow(ports, key, (row, now) => {
@@ -47,13 +49,16 @@ export async function beginTry(ports: GuessPorts, { key, tries }: Guess): Promis
   return state
 }
 
-/** Ends a try that does not count. `right`: it found a member, so the same try never counted. */
+/**
+ * Ends a try that does not count. `right`: it found a member, so earlier counts of this try are removed. `not made`: the match failed or
+ * was not begun.
+ */
 export async function endTry(ports: GuessPorts, { key, tries }: Guess, outcome: 'right' | 'not made'): Promise<void> {
   const isKept = ({ digest, isRunning }: Try): boolean => !tries.includes(digest) || (outcome === 'not made' && isRunning !== true)
   await changeRow(ports, key, (row) => (row.until === undefined ? { tries: row.tries.filter(isKept) } : row))
 }
 
-/** Ends a try without a match. Counting the same try again has no effect but to prolong it. */
+/** Ends a try without a match, and counts it. The same try counts once; counting it again only prolongs its time. */
 export async function countTry(ports: GuessPorts, { key, tries }: Guess): Promise<GuessState> {
   let state: GuessState = { isBlocked: true, isNew: false }
   await changeRow(ports, key, (row, now) => {
@@ -77,7 +82,7 @@ export async function isBlocked({ grants, now }: GuessPorts, key: string): Promi
 const failedOf = (tries: readonly Try[], now: number): readonly Try[] =>
   tries.filter(({ at, isRunning }) => isRunning !== true || at + LONGEST <= now)
 
-/** Returns what counts of a row. */
+/** Returns the row without expired tries and without an expired block. */
 function currentRow({ tries, until }: GuessRow, now: number): GuessRow {
   if (until !== undefined && now < until && until <= now + PERIOD + SLACK) return { tries: [], until }
   return { tries: tries.filter(({ at }) => now - PERIOD < at && at <= now + SLACK) }
@@ -85,7 +90,7 @@ function currentRow({ tries, until }: GuessRow, now: number): GuessRow {
 
 const EMPTY: GuessRow = { tries: [] }
 
-/** Changes a row. Nothing is stored if `next` returns the very row that it got. A row without tries is removed. */
+/** Changes a row. Stores nothing if `next` returns its argument. Removes a row without tries and without a block. */
 const changeRow = (ports: GuessPorts, key: string, next: (row: GuessRow, now: number) => GuessRow): Promise<unknown> =>
   changeGuessGrant<GuessRow>(ports, key, (known) => {
     const now = ports.now()
@@ -96,7 +101,7 @@ const changeRow = (ports: GuessPorts, key: string, next: (row: GuessRow, now: nu
     return { ...changed, expires: changed.until ?? now + PERIOD }
   })
 
-/** Changes the value of a grant. `expires`: time after which it is not read again, in milliseconds since 1970. */
+/** Changes the value of a grant of the kind `guesses`. `expires`: end of its validity, in milliseconds since 1970. */
 export const changeGuessGrant = <Value extends object>(
   { grants, pause }: GuessPorts,
   key: string,

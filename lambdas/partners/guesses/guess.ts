@@ -1,22 +1,25 @@
 /**
- * Guesses that a partner makes with one member: at cards of a person, and at persons of a card. They are keyed digests, so that no row
- * reveals a person or a card.
+ * Guesses of a partner with one member: at the cards of a person, and at the persons of a card. They are keyed digests, so that rows reveal
+ * no person and no card.
  */
 import { createHmac, createSecretKey } from 'node:crypto'
 import type { SentPerson } from '../match/match-rules.ts'
 
-/** `key`: row of the person or the card. `tries`: cards that were sent with the person, or persons that were sent with the card. */
+/**
+ * `key`: key of the row of the person or the card. `tries`: digests of the cards sent with the person, or of the persons sent with the
+ * card.
+ */
 export type Guess = { readonly of: 'person' | 'card'; readonly key: string; readonly tries: readonly string[] }
 
 /** Returns the guesses of a member. */
 export type GuessDigests = (client: string, person: SentPerson) => readonly Guess[]
 
-/** Characters of a digest. */
+/** Length of a digest in characters. */
 const DIGEST = 22
 
 /**
- * Maximum numbers of a card that are one try. A card often has a member number and a number of the subscriber. Each number of a longer list
- * is a try of its own, so that one request cannot try many. The same applies to names.
+ * Maximum numbers of a card that count as one try. A card often has the number of the member and that of the subscriber. In a longer list
+ * each number counts as a try, so that one request cannot try many. The same applies to names.
  */
 const TOGETHER = 4
 
@@ -36,11 +39,11 @@ export function guessDigests(key: Uint8Array): GuessDigests {
   }
 }
 
-/** Only the first word of a given name counts: a match may compare no more, so another second word is no other person. */
+/** Uses only the first word of a given name. A match may compare no more, so a different second word does not make a different person. */
 const personsOf = ({ names, birthDate }: SentPerson): readonly string[] =>
   distinct(names.map(({ family, given: [given] }) => JSON.stringify([family, given?.first ?? given?.whole, birthDate])))
 
-/** Matches ignore the case of identifiers, and their systems are known. */
+/** Ignores case, as matches do, and systems: one number with another system is the same guess. */
 const numbersOf = ({ card: { identifiers, memberIdentifiers, subscriberId } }: SentPerson): readonly string[] =>
   distinct([
     ...[...identifiers, ...memberIdentifiers].map(({ value }) => value.toLowerCase()),

@@ -11,35 +11,37 @@ import { type Guess, type GuessDigests, guessDigests } from './guess.ts'
 import { beginTry, countTry, endTry, type GuessPorts, isBlocked } from './guess-rows.ts'
 import { checkMatchRate, countMembers, type MatchCount } from './match-rate.ts'
 
-/** Member of a match of many that was compared with the stored data. */
+/** Member of a match of many members that was compared with stored data. */
 export type ComparedPerson = { readonly person: SentPerson; readonly isMatched: boolean }
 
-/** `client`: id of the partner. Clients of this payer have no limits: they may read all members anyway. */
+/** `client`: client id of the partner. Callers do not use the limits for clients of this payer, which may read all members. */
 export type MatchLimits = {
-  /** Throws FhirError 429 while the client has to wait, because it sent too many strangers. */
+  /** Throws FhirError 429 while the client must wait, because too few of its members were matched. */
   readonly check: (client: string) => Promise<void>
   /**
-   * Runs `find`, which throws the response for no match. Throws this response without running it if the person or the card is blocked for
-   * the client. Running calls count as failed ones until they end, so parallel guesses gain nothing.
+   * Runs `find`, which throws an error if it finds no match. Throws the same error without running `find` if the person or the card is
+   * blocked for the client. A running call counts as failed until it ends, so parallel guesses gain nothing.
    */
   readonly limit: <Found>(client: string, person: SentPerson, find: () => Promise<Found>) => Promise<Found>
-  /** Counts members that were not matched. Returns the positions of those whose person or card is blocked. It may be repeated. */
+  /**
+   * Counts the guesses of a job. Returns the positions of the members whose person or card is blocked. A repetition counts nothing twice.
+   */
   readonly blockedAmong: (client: string, members: readonly ComparedPerson[]) => Promise<readonly number[]>
-  /** Counts the members of a job. Repeating it has no further effect. */
+  /** Counts the members of a job for the share of matched members. A repetition has no further effect. */
   readonly count: (client: string, count: MatchCount) => Promise<void>
 }
 
 export type MatchLimitPorts = Pick<GuessPorts, 'grants' | 'now'> & {
   /** Returns the secret key of the server. */
   readonly readKey: () => Promise<Uint8Array>
-  /** Alerts the operator by a line that begins with `MemberGuessing`. It names no person and no card. */
+  /** Alerts the operator. `line`: begins with `MemberGuessing`, and names no person and no card. */
   readonly alert: (line: string) => void
   readonly pause?: GuessPorts['pause']
 }
 
-/** Rows that are changed at the same time. */
+/** Maximum rows that are changed at the same time. */
 const WIDTH = 50
-/** Maximum pauses of one request, about 12 seconds together. */
+/** Maximum pauses of one request, about 12 seconds in total. A request that must wait longer is answered 503. */
 const MAX_PAUSES = 60
 /** Waits longer with each attempt, at most 200 milliseconds. */
 const PAUSE: GuessPorts['pause'] = (attempt) =>
@@ -114,14 +116,17 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
   }
 }
 
-/** Row of a person or a card in a job. `right`: tries that found a member, which is no guess. */
+/** Row of a person or a card in a job. `right`: tries that found a member, so they are no guesses. `positions`: members in the request. */
 type JobRow = Pick<Guess, 'of' | 'key'> & {
   readonly wrong: Set<string>
   readonly right: Set<string>
   readonly positions: number[]
 }
 
-/** Returns false if a person or a card is blocked. A request that has to wait for others holds nothing, so no two wait for each other. */
+/**
+ * Begins all tries, or returns false if a person or a card is blocked. Ends begun tries before each wait, so two requests never wait for
+ * each other.
+ */
 async function beginAll(ports: GuessPorts, guesses: readonly Guess[]): Promise<boolean> {
   for (let attempt = 0; ; attempt++) {
     const states = await Promise.all(guesses.map((guess) => beginTry(ports, guess)))

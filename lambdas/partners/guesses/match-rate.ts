@@ -1,22 +1,24 @@
-/** Share of the members of a client that are matched. A client that sends many strangers has to wait. */
+/** Share of the sent members of a client that were matched. A client that sends many strangers must wait. */
 import { FhirError } from '../../fhir/outcome.ts'
 import { changeGuessGrant, type GuessPorts } from './guess-rows.ts'
 
-/** Members of a request. `job`: id of the match of many members, which counts once. */
+/** Number of members of a request. `job`: id of the match of many members, which counts once. */
 export type MatchCount = { readonly members: number; readonly matched: number; readonly job?: string }
 
-/** Members that a client may send in an hour, whatever their outcomes. */
+/** Number of members that a client may send in an hour, whatever their outcomes. */
 export const FREE_MEMBERS = 1_000
-/** Minimum share of members that are matched, above FREE_MEMBERS. */
+/** Minimum share of matched members above FREE_MEMBERS. A client below it is answered 429 for an hour. */
 const MIN_SHARE = 0.1
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-/** Requests for one member within this time share an entry. In milliseconds. */
+/** Duration of an entry in milliseconds. Requests for one member within it share the entry. */
 const SLICE = 5 * MINUTE
-/** Maximum difference between the clocks of servers, in milliseconds. A later time is ignored: a clock was set back. */
+/**
+ * Maximum difference between the clocks of servers, in milliseconds. Times further in the future are ignored, because a clock was set back.
+ */
 const SLACK = MINUTE
-/** Maximum entries of a row, whose size is limited. Then the two oldest become one, which forgets their jobs. */
+/** Maximum entries of a row, to limit its size. Beyond it the two oldest entries are merged, and lose their job ids. */
 const ENTRIES = 200
 
 type Entry = MatchCount & { readonly at: number }
@@ -26,14 +28,14 @@ type RateRow = { readonly entries: readonly Entry[]; readonly until?: number }
 
 const keyOf = (client: string): string => `client ${client}`
 
-/** Throws FhirError 429 while the client has to wait. */
+/** Throws FhirError 429 while the client must wait. */
 export async function checkMatchRate({ grants, now }: GuessPorts, client: string): Promise<void> {
   const { until } = currentRow((await grants.get('guesses', keyOf(client)))?.value as RateRow | undefined, now())
   // guard: many-strangers-are-throttled
   if (until !== undefined) throw tooManyStrangers(until - now())
 }
 
-/** Counts members. Returns true if the client has to wait from now on. Counting a job again has no effect. */
+/** Counts members. Returns true if the wait of the client begins with this count. Counting a job again has no effect. */
 export async function countMembers(ports: GuessPorts, client: string, count: MatchCount): Promise<boolean> {
   let isNew = false
   await changeGuessGrant<RateRow>(ports, keyOf(client), (known) => {

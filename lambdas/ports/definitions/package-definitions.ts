@@ -4,7 +4,7 @@ import type { PackageLabel } from './package-store.ts'
 
 export type PackageDefinitions = PackageLabel & { readonly parameters: readonly Resource[] }
 
-/** Requirements of a CapabilityStatement of a package on servers. `canonical`: `url|version` of the statement. */
+/** Requirements on servers in a CapabilityStatement of a package. `canonical`: `url|version` of the statement. */
 export type CapabilityRequirements = { readonly canonical: string; readonly parts: readonly PartRequirements[] }
 
 /** Requirements on a resource type, or on the whole server if there is no `type`. `operations`: canonical URLs, or names. */

@@ -57,8 +57,9 @@ export type PartnerKind = 'payer' | 'provider'
 export type Partner = { readonly kind: PartnerKind; readonly identifiers: readonly IdentifierText[] }
 
 /**
- * Invitation of an app, and its registration afterwards. `hash`: SHA-256 of the initial access token in base64url, and after the
- * registration of the registration access token. `expires`: end of the invitation in milliseconds since 1970; absent: the app has registered.
+ * Invitation of an app, and its registration afterwards. `hash`: SHA-256 in base64url of the secret in the initial access token; after the
+ * registration, of the secret in the registration access token. `expires`: end of the invitation in milliseconds since 1970; absent: the
+ * app has registered.
  */
 export type Invited = { readonly hash: string; readonly expires?: number }
 

@@ -1,7 +1,7 @@
 /**
- * Stored form of clients, as JSON. A release without partners ignores `partner`, and would let the scopes of one open the whole store after a
- * rollback. So the scopes of a partner are stored in `partner`, where only later releases read them. Those of an invited app are stored in
- * `invited`: a release without invitations would let the app act without a user.
+ * Stored form of clients, as JSON. After a rollback, a release without partners ignores `partner`, and the scopes would open the whole
+ * store. So the scopes of a partner are stored in `partner`, where only later releases read them. The scopes of an invited app are stored
+ * in `invited`, because a release without invitations would let the app act without a user.
  */
 import type { Client, Invited, Partner } from './clients.ts'
 

@@ -56,7 +56,7 @@ export type Tuple = {
   readonly ranges: readonly (readonly [low: number, high: number])[]
 }
 
-/** `tenant`: tenant of the resource. Absent: that of the plan. An adapter never sets it. */
+/** `tenant`: tenant of the resource. Absent: the tenant of the plan. Adapters never set it. */
 export type Hit = {
   readonly tenant?: string
   readonly type: string

@@ -77,7 +77,7 @@ export const store = /* @__PURE__ */ once(() => openStore())
 /** Store of resources, filtered by the caller's access. */
 export const resources = /* @__PURE__ */ once(() => visibleStoreOf(store(), expressions, basisProfiles))
 
-/** Profiles that views may name. The code is loaded with the first view. */
+/** Loaded profiles of claims without amounts. The code is loaded with the first view. */
 export const basisProfiles: BasisProfiles = async () => (await loadedBasisProfiles())()
 
 const loadedBasisProfiles = /* @__PURE__ */ once(async () => {

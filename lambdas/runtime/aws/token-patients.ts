@@ -1,4 +1,4 @@
-/** Patients of tokens, for the token endpoint. It is not in authorization.ts, so that no other bundle contains it. */
+/** Patients of tokens, for the token endpoint. Separate from authorization.ts, so that no other bundle contains this code. */
 
 import { VersionReader } from '../../adapters/dynamodb/store/reader.ts'
 import type { AuthPorts, PartnerMembers } from '../../auth/endpoint.ts'

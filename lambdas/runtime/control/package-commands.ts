@@ -145,7 +145,7 @@ async function parametersBeside(
   return { parameters: mine, rebuilt: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
 
-const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is there already`)
+const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is already added`)
 
 /** Removes an added package and returns its label. Throws a RangeError if no added package matches, or if several versions do. */
 export async function removePackage({ store, recording }: PackageAdministration, named: PackageReference): Promise<PackageLabel> {
@@ -161,17 +161,17 @@ function onlyOne(named: PackageReference, packages: readonly PackageLabel[]): Pa
   const [found, ...others] = packages.filter(meant)
   if (others.length > 0) {
     const all = [found!, ...others].map(({ name, version }) => `${name}@${version}`)
-    throw new RangeError(`There are several versions of ${named.name}: say which, ${all.join(' or ')}`)
+    throw new RangeError(`Several versions of ${named.name} are added: name one of them, ${all.join(' or ')}`)
   }
   if (found !== undefined) return { name: found.name, version: found.version }
   throw OWN_PACKAGES.some(meant) ? new RangeError(`${shown(named)} is part of the server`) : notThere(named)
 }
 
-const notThere = (named: PackageReference): RangeError => new RangeError(`${shown(named)} is not there`)
+const notThere = (named: PackageReference): RangeError => new RangeError(`${shown(named)} is not added`)
 
 const shown = ({ name, version }: PackageReference): string => (version === undefined ? name : `${name} ${version}`)
 
-/** Refuses the parameters that are beyond the limits of all packages together. Parameters of tenants may leave less capacity. */
+/** Marks the parameters beyond the limits of all packages together as refused. Parameters of tenants may leave less capacity. */
 function withLimits(parameters: readonly PackageParameter[]): readonly PackageParameter[] {
   const all = parameters.flatMap(({ mappings }) => mappings)
   const fitting = new Set(withPackageParameters(NO_DEFINITIONS, all, 0).definitions.map(({ mapping }) => mapping))
@@ -184,7 +184,7 @@ function withLimits(parameters: readonly PackageParameter[]): readonly PackagePa
 
 export type ClaimedStatement = { readonly canonical: string; readonly missing: readonly string[] }
 
-/** Returns the CapabilityStatements of the added packages, with what a server with these packages lacks of each. */
+/** Returns the CapabilityStatements of the added packages, each with the requirements that a server with these packages does not meet. */
 export async function listCapabilities({ store }: PackageAdministration): Promise<readonly ClaimedStatement[]> {
   const { packages } = await store.now()
   const custom = resolvePackageParameters(await readSearchParameters(packages, () => undefined)).flatMap(({ mappings }) => mappings)

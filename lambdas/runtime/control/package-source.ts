@@ -34,7 +34,7 @@ export type PackageSource = { readonly file: string } | PackageLabel
 /** Maximum bytes of the stored files of a package. Larger packages are rejected. */
 const MOST_KEPT = 64 * 1024 ** 2
 
-/** Package as its archive has it. `ofR4`: its canonical URLs that R4 also defines. */
+/** Package that was read from its archive. `ofR4`: its canonical URLs that R4 also defines. */
 export type ReadPackage = {
   readonly label: PackageLabel
   readonly manifest: JsonObject
@@ -45,7 +45,7 @@ export type ReadPackage = {
   readonly ofR4: readonly string[]
 }
 
-/** Reads a package and prepares its files. Throws an Error if it cannot be added. */
+/** Reads a package and prepares its files. Throws an Error if the package cannot be added. */
 export async function readSource(source: PackageSource): Promise<ReadPackage> {
   const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
   const [parameters, guides, statements]: [Resource[], Resource[], Resource[]] = [[], [], []]
@@ -61,7 +61,7 @@ export async function readSource(source: PackageSource): Promise<ReadPackage> {
   })
   const label = labelOf(manifest)
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
-    throw new Error(`The archive is of ${label.name} ${label.version}`)
+    throw new Error(`The archive contains ${label.name} ${label.version} instead of ${source.name} ${version}`)
   const { content, leftOut } = making.build(label)
   const ofR4 = new Set(await knownToR4(canonicalsOf(content)))
   const files = addManifest(
@@ -82,12 +82,12 @@ export async function readSource(source: PackageSource): Promise<ReadPackage> {
 function checkKept({ name, version }: PackageLabel, content: Package, files: ReadPackage['files'], parameters: readonly Resource[]): void {
   if (parameters.length > MAX_PACKAGE_PARAMETERS)
     throw new Error(
-      `${name} ${version} has ${parameters.length} search parameters, and a package at most ${MAX_PACKAGE_PARAMETERS}: it is not added`,
+      `${name} ${version} has ${parameters.length} search parameters; a package may have ${MAX_PACKAGE_PARAMETERS}. It is not added`,
     )
   const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
+  if (size > MOST_KEPT) throw new Error(`The definitions of ${name} ${version} have more than ${MOST_KEPT} bytes. It is not added`)
   if (canonicalsOf(content).length + parameters.length === 0)
-    throw new Error(`${name} ${version} has nothing that a resource is checked against`)
+    throw new Error(`${name} ${version} has no definition and no search parameter that this server supports. It is not added`)
 }
 
 async function archiveOf(source: PackageSource): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {

@@ -57,7 +57,7 @@ export type Authorization = {
   readonly authenticator: Authenticator
   /** Registered clients. With open access it finds none. */
   readonly clients: AuthPorts['clients']
-  /** Rows of the authorization server. With open access there are none, and their methods throw. */
+  /** Rows of the authorization server. With open access the server has no such rows, and their methods throw. */
   readonly grants: Pick<Grants, 'get' | 'add' | 'replace' | 'remove'>
   /** All endpoints of the authorization server. With open access there are none. */
   readonly endpoints: Readonly<Record<AuthEndpointCode, Endpoint>> | Readonly<Record<string, never>>

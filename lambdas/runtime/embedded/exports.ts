@@ -30,7 +30,7 @@ export type ExportsParts = {
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
   readonly authorization: Pick<Authorization, 'grants'>
-  /** Secret key of the server, from which the keys of links to export files and of guesses derive. */
+  /** Secret key of the server. The keys of links to export files and of guesses are derived from it. */
   readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
   /** Stores what a match found. */

@@ -1,13 +1,14 @@
 /** Data of tenants that no request can reach. */
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
 
-/** Tenants that a warning names. */
+/** Maximum tenants that a warning names. */
 const MOST_NAMED = 3
 
-/** Warns if other tenants than the default one have data. It stays stored, but no request can reach it while tenancy is off. */
+/** Warns if tenants other than the default tenant have data. No request can reach this data while tenancy is off. */
 export async function warnOfHiddenTenants(known: StoredTenants, warn: ((line: string) => void) | undefined): Promise<void> {
   const others: string[] = []
   for await (const tenant of known.tenants()) if (tenant !== DEFAULT_TENANT && others.push(tenant) > MOST_NAMED) break
   const named = others.length > MOST_NAMED ? `${others.slice(0, MOST_NAMED).join(', ')} and more` : others.join(', ')
-  if (others.length > 0) warn?.(`no client sees the data of other tenants than "${DEFAULT_TENANT}" (${named}): FHIR_TENANCY is off`)
+  if (others.length > 0)
+    warn?.(`no client can reach the data of tenants other than "${DEFAULT_TENANT}" (${named}), because FHIR_TENANCY is off`)
 }

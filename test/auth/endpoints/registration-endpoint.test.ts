@@ -182,10 +182,10 @@ describe('invalid metadata', () => {
   const valid = { redirect_uris: [BACK] }
   const keys = { ...valid, token_endpoint_auth_method: 'private_key_jwt' }
   const redirect: readonly (readonly [unknown, string])[] = [
-    [{}, 'redirect_uris is an array'],
-    [{ redirect_uris: [] }, 'redirect_uris is an array'],
-    [{ redirect_uris: BACK }, 'redirect_uris is an array'],
-    [{ redirect_uris: [BACK, 1] }, 'redirect_uris[1] is no string'],
+    [{}, 'redirect_uris must be an array'],
+    [{ redirect_uris: [] }, 'redirect_uris must be an array'],
+    [{ redirect_uris: BACK }, 'redirect_uris must be an array'],
+    [{ redirect_uris: [BACK, 1] }, 'redirect_uris[1] is not a string'],
     [{ redirect_uris: [`${BACK}#a`] }, 'redirect_uris[0] has a fragment'],
     [{ redirect_uris: ['http://app.example/'] }, 'redirect_uris[0] is neither https'],
     [{ redirect_uris: ['javascript:alert(1)'] }, 'redirect_uris[0] has a scheme'],
@@ -198,25 +198,25 @@ describe('invalid metadata', () => {
     ['[]', 'one JSON object'],
     ['null', 'one JSON object'],
     [{ redirect_uris: Array.from({ length: 101 }, (_, i) => `${BACK}${i}`) }, 'More than 100 redirect URIs'],
-    [{ ...valid, client_name: 1 }, 'client_name is a string'],
+    [{ ...valid, client_name: 1 }, 'client_name must be a string'],
     [{ ...valid, client_name: ' ' }, 'A name has'],
     [{ ...valid, client_name: 'a'.repeat(201) }, 'A name has'],
     [{ ...valid, client_name: 'Fit\u202e' }, 'A name has'],
-    [{ ...valid, scope: ['openid'] }, 'scope is a string'],
-    [{ ...valid, scope: 'system/*.rs' }, 'scope has none'],
-    [{ ...valid, scope: '' }, 'scope has none'],
-    [{ ...valid, grant_types: 'authorization_code' }, 'grant_types is an array'],
-    [{ ...valid, grant_types: ['client_credentials'] }, 'grant_types has to include authorization_code'],
-    [{ ...valid, response_types: ['token'] }, 'response_types has to include code'],
-    [{ ...valid, token_endpoint_auth_method: 'tls_client_auth' }, 'token_endpoint_auth_method is one of'],
-    [{ ...valid, token_endpoint_auth_method: null }, 'token_endpoint_auth_method is a string'],
+    [{ ...valid, scope: ['openid'] }, 'scope must be a string'],
+    [{ ...valid, scope: 'system/*.rs' }, 'scope must contain at least one'],
+    [{ ...valid, scope: '' }, 'scope must contain at least one'],
+    [{ ...valid, grant_types: 'authorization_code' }, 'grant_types must be an array'],
+    [{ ...valid, grant_types: ['client_credentials'] }, 'grant_types must include authorization_code'],
+    [{ ...valid, response_types: ['token'] }, 'response_types must include code'],
+    [{ ...valid, token_endpoint_auth_method: 'tls_client_auth' }, 'token_endpoint_auth_method must be one of'],
+    [{ ...valid, token_endpoint_auth_method: null }, 'token_endpoint_auth_method must be a string'],
     [keys, 'private_key_jwt needs'],
     [{ ...keys, jwks: { keys: [JWK] }, jwks_uri: 'https://app.example/jwks' }, 'only one of jwks and jwks_uri'],
     [{ ...keys, jwks: { keys: [] } }, 'jwks: It holds no keys'],
     [{ ...keys, jwks: { keys: [{ ...JWK, d: 'AQ' }] } }, 'jwks: It holds private keys'],
     [{ ...keys, jwks: 'x' }, 'jwks: '],
     [{ ...keys, jwks_uri: 'http://app.example/jwks' }, 'https URL'],
-    [{ ...keys, jwks_uri: 1 }, 'jwks_uri is a string'],
+    [{ ...keys, jwks_uri: 1 }, 'jwks_uri must be a string'],
   ]
 
   it.each([...redirect.map((row) => [...row, 'invalid_redirect_uri']), ...metadata.map((row) => [...row, 'invalid_client_metadata'])])(
@@ -301,7 +301,7 @@ describe('a registered app', () => {
 describe('an invitation', () => {
   it.each(['patient/*.cruds', 'patient/Observation.c', 'user/*.rs', 'system/*.rs', 'system/admin', 'launch', 'profile', 'online_access'])(
     'cannot have the scope %s',
-    (scope) => expect(invite({ scopes: [scope] })).rejects.toThrow(`An invitation has scopes within ${ALL}: ${scope} is not`),
+    (scope) => expect(invite({ scopes: [scope] })).rejects.toThrow(`The scopes of an invitation must be within ${ALL}: ${scope} is not`),
   )
 
   it.each([0, -1, 91, 1.5, Number.NaN])('cannot last %d days', (days) => expect(invite({ days })).rejects.toThrow('1 to 90 days'))

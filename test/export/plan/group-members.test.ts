@@ -160,7 +160,7 @@ describe('A Group out of scope of the token', () => {
     await world.save(1, group('in', member('Patient/2')), group('other', member('Patient/3')))
     const judge = world.judge(ofClient('system/Observation.rs'))
     const job = jobOf(2, { group: 'g' })
-    await expect(findExportPatients(world.store, judge, job)).rejects.toThrow('The Group is not there any more')
+    await expect(findExportPatients(world.store, judge, job)).rejects.toThrow('The Group was deleted, or the client may not read it')
     const groupAccess = ofClient('system/Group.r?_id=g,in')
     expect(await findExportPatients(world.store, judge, { ...job, groupAccess })).toEqual({
       patients: ['Patient/1', 'Patient/2'],

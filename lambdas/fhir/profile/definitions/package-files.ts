@@ -138,12 +138,12 @@ export function packageFilesOf({ profiles, valueSets, codeSystems }: Package, lo
   ])
 }
 
-/** File with the version of each definition of a package, by canonical URL. Packages that earlier servers added have no such file. */
+/** File with the version of each definition of a package, by canonical URL. Absent in packages that earlier releases added. */
 export const VERSIONS_FILE = 'versions'
 
 /**
- * Returns the file with the versions of the definitions of a package. Leaves out definitions that are retired or have no version. `isOfR4`:
- * whether R4 defines a canonical URL; these are left out too, because such references always mean the definition of R4.
+ * Returns the file with the versions of the definitions of a package. Omits definitions that are retired or have no version. `isOfR4`:
+ * whether R4 defines a canonical URL. These definitions are omitted too, because references to them always mean the definition of R4.
  */
 export function versionFileOf({ profiles, valueSets, codeSystems }: Package, isOfR4: (url: string) => boolean): readonly [string, string] {
   const all = [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.values(file))
