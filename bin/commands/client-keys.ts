@@ -49,7 +49,11 @@ function writeKey(file: string, text: string): void {
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Error(code === 'EEXIST' ? `${file} is there already: a key is not written over` : `${file} cannot be written (${code})`)
+    throw new Error(
+      code === 'EEXIST'
+        ? `${file} already exists, and a key is never overwritten: choose another file`
+        : `${file} cannot be written (${code})`,
+    )
   }
 }
 

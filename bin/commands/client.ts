@@ -125,12 +125,12 @@ const update = registering(updating)
 
 const invite = new Command('invite')
   .description(
-    'invite an app of members to register itself, once, at [base]/auth/register: prints the initial access token for it. The app acts only for users who log in',
+    'create an invitation, by which an app of members can register itself once at [base]/auth/register. Prints its initial access token. The app acts only for users who log in',
   )
   .option('--name <text>', 'name of the app that users see (default: the name that the app registers)')
   .option('--scope <scopes>', `scopes the app may register, within "${INVITED_SCOPES.join(' ')}" (default: all of them)`, collectOption)
-  .option('--tenant <name>', 'tenant the app may access, * for all (repeatable) (default: "default")', collectOption)
-  .addOption(new Option('--days <number>', 'days until the invitation expires').argParser(parseDays).default(7))
+  .option('--tenant <name>', 'tenant the app may access, * for all (repeatable; default: "default")', collectOption)
+  .addOption(new Option('--days <number>', 'days until the invitation expires, 1 to 90').argParser(parseDays).default(7))
   .addOption(jsonOption('the invitation, with client_id and initial_access_token,'))
   .action(async ({ name, scope, tenant = ['default'], days, ...options }: Invited) => {
     const asked = { ...(name === undefined ? {} : { name }), ...(scope === undefined ? {} : { scopes: scope }), tenants: tenant, days }
@@ -191,7 +191,7 @@ const remove = new Command('remove')
   })
 
 export const clientCommand = new Command('client')
-  .description('register, invite, list, change and remove the applications that may ask for tokens')
+  .description('register, invite, list, change and remove the applications that may request tokens')
   .addCommand(
     withExamples(withLocationOptions(add), [
       'npm run -s fhir -- client add reporting --secret --scope system/Observation.rs',

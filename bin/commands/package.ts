@@ -61,7 +61,7 @@ type ListOptions = ServerLocationOptions & { readonly capabilities?: boolean }
 
 const list = new Command('list')
   .description('list the packages of a server')
-  .option('--capabilities', 'what the server lacks of the CapabilityStatements of its packages, one line each')
+  .option('--capabilities', 'list instead the requirements in CapabilityStatements of packages that the server does not meet')
   .action(({ capabilities = false, ...server }: ListOptions) => (capabilities ? printCapabilities(server) : printPackages(server)))
 
 async function printCapabilities(server: ServerLocationOptions): Promise<void> {

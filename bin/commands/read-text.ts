@@ -11,7 +11,7 @@ export function readText(file: string | 0): string {
   }
 }
 
-/** Returns the private key of a client. Throws an error that names the file, and contains nothing of the key. */
+/** Returns the private key in a file. Throws an Error that names the file, and contains no part of the key. */
 export function readSigningKey(file: string): SigningKey {
   const text = readText(file)
   try {

@@ -16,7 +16,7 @@ export const describeClient = ({ client, secret }: RegisteredClient) => ({
   ...(client.invited === undefined ? {} : describeInvited(client.invited)),
 })
 
-/** `invitation_expires`: absent if the app has registered. */
+/** Describes an invitation or its registered app. `invitation_expires`: absent after the registration. */
 const describeInvited = ({ expires }: NonNullable<Client['invited']>) => ({
   invited: true,
   ...(expires === undefined ? {} : { invitation_expires: new Date(expires).toISOString() }),
@@ -33,7 +33,7 @@ export function clientRowOf({ id, authentication, tenants, scopes, invited }: Cl
   return [id, text, tenants.join(' '), scopes.join(' ')]
 }
 
-const invitationText = (expires: number): string => `nothing yet (invited until ${new Date(expires).toISOString()})`
+const invitationText = (expires: number): string => `invitation until ${new Date(expires).toISOString()}`
 
 export function printClient(registered: RegisteredClient, { json }: JsonOptions, line: string): void {
   if (json) return print(`${JSON.stringify(describeClient(registered))}\n`)
@@ -41,7 +41,7 @@ export function printClient(registered: RegisteredClient, { json }: JsonOptions,
   const secretText =
     secret === undefined
       ? ''
-      : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not kept, and not shown again`
+      : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not stored, and cannot be shown again`
   print(`${line}${secretText}\n`)
 }
 
@@ -50,9 +50,9 @@ export function printInvitation({ client, token }: MadeInvitation, { json }: Jso
   if (json) return print(`${JSON.stringify({ ...describeClient({ client }), initial_access_token: token })}\n`)
   print(
     [
-      `An app may register once, until ${new Date(client.invited!.expires!).toISOString()}`,
+      `One app can register until ${new Date(client.invited!.expires!).toISOString()}`,
       `  client_id             ${client.id}\n  initial access token  ${token}`,
-      'The token is not kept, and not shown again\n',
+      'The token is not stored, and cannot be shown again\n',
     ].join('\n\n'),
   )
 }

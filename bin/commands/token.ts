@@ -1,6 +1,6 @@
 /**
- * `fhir token`: prints an access token of a server on this machine, for operators who can read its data anyway, or a token of a registered
- * client that signs, of any server.
+ * `fhir token`: prints an access token. Without a client it is a token of a server on this machine, for operators, who can read its data
+ * anyway. With a client and its key it is a token of that client, of any server.
  */
 import { Command, Option } from 'commander'
 import { noServerMessage, type ServerLocation } from '../../lambdas/runtime/control/server-socket.ts'
@@ -21,11 +21,17 @@ type Options = ServerOptions & {
 }
 
 const token = new Command('token')
-  .description('print an access token of a server that runs here, good for an hour: system/*.cruds; or one of a client that signs')
+  .description(
+    'print an access token of a server on this machine, valid for an hour, with the scope system/*.cruds; or a token of a client with a registered key',
+  )
   .option('--admin', 'one that may also define search parameters, reindex, and explain searches: system/admin')
   .option('--tenant <name>', 'one for the data of this tenant; else each request chooses by X-Tenant-Id')
   .addOption(
-    new Option('--client <id>', 'one of a client that is registered with its key, as a partner is').conflicts(['admin', 'tenant', 'port']),
+    new Option('--client <id>', 'client with a registered key, such as a partner, whose token is printed').conflicts([
+      'admin',
+      'tenant',
+      'port',
+    ]),
   )
   .option('--key <file>', 'private JSON Web Key of the client')
   .option('--scope <scopes>', 'scopes that the client requests', 'system/*.rs')
@@ -36,7 +42,7 @@ const token = new Command('token')
     const { admin = false, tenant, client, key } = options
     if (client !== undefined && key !== undefined) return print(`${await clientToken({ ...options, client, key }, command)}\n`)
     if (client !== undefined || key !== undefined || options.from !== undefined)
-      throw new Error('--client ID and --key FILE (its private JSON Web Key) belong together; --from needs both')
+      throw new Error('--client ID and --key FILE (its private JSON Web Key) require each other; --from requires both')
     const isNamed = options.port !== undefined || command.getOptionValueSource('data') !== 'default'
     const servers: readonly ServerLocation[] = isNamed ? [serverLocationOf(options)] : [serverLocationOf(options), USUAL]
     for (const server of servers) {

@@ -5,7 +5,7 @@ import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log
 export const TOKEN_ROUTE = '/auth/token'
 
 /** Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, and for a match
- * of members that was answered 429; 0 for another one. */
+ * of members that was answered 429; 0 for every other request. */
 export const REFUSED_METRIC = 'Refused'
 
 /**

@@ -97,8 +97,8 @@ const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
       severity: 'page',
       above: 0.3,
       periods: 3,
-      means: 'more than 30 % of requests have been answered 401 or 403, or 429 to matches of members, for a quarter of an hour',
-      todo: 'Group the access log by route and status. If all clients are affected, check the signing keys (SigningKeys), external issuers, the origin secret, and the last change of settings or of clients. If a single client is affected, correct or remove it. If matches are answered 429, the log of member-match or export-step names the partner that guesses, beside MemberGuessing',
+      means: 'for a quarter of an hour, more than 30 % of requests have been answered 401 or 403, or were matches of members answered 429',
+      todo: 'Group the access log by route and status. If all clients are affected, check the signing keys (SigningKeys), external issuers, the origin secret, and the last change of settings or of clients. If a single client is affected, correct or remove it. If matches are answered 429, look for MemberGuessing in the logs of member-match and export-step: the line names the partner that guesses',
     },
   },
   {

@@ -87,7 +87,7 @@ function withoutUnusedValueSets(content: Package): Package {
 /** Length above which lists are divided into several files. The built-in packages are on a local disk, so their lists stay whole. */
 const WHOLE = Number.MAX_SAFE_INTEGER
 
-/** Returns the files of a built-in package other than that of R4: path → text. Such a package defines no canonical URL of R4. */
+/** Returns the files of a built-in package other than the package of R4: path → text. Such a package defines no canonical URL of R4. */
 export const guideFilesOf = (content: Package): ReadonlyMap<string, string> =>
   generatedFilesOf(content, [versionFileOf(content, () => false)])
 

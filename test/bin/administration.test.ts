@@ -80,9 +80,9 @@ describe('fhir client', () => {
     const { hash, expires = 0 } = stored!.invited!
     expect([hash, expires - stored!.registeredAt!]).toEqual([fingerprintOf(token.slice(id.length + 1)), 24 * 60 * 60 * 1000])
     const until = new Date(expires).toISOString()
-    expect(invited.out).toContain(`An app may register once, until ${until}`)
+    expect(invited.out).toContain(`One app can register until ${until}`)
     const listed = await runFhir('client', 'list', '--data', data)
-    expect(listed.out).toContain(`nothing yet (invited until ${until})`)
+    expect(listed.out).toContain(`invitation until ${until}`)
     expect(listed.out).not.toContain(token)
     const json = JSON.parse((await runFhir('client', 'list', '--json', '--data', data)).out)
     expect(json).toMatchObject({ client_id: id, client_name: 'Fit', invited: true, invitation_expires: until })
@@ -99,7 +99,7 @@ describe('fhir client', () => {
   })
 
   it.each([
-    [['--scope', 'system/*.rs'], 'An invitation has scopes within'],
+    [['--scope', 'system/*.rs'], 'The scopes of an invitation must be within'],
     [['--days', '0'], 'A number from 1 to 90'],
     [['--days', '91'], 'A number from 1 to 90'],
     [['--name', ''], 'A name has'],

@@ -90,7 +90,7 @@ describe('A client with a key', () => {
   it('has a key file only for its owner, which is never overwritten', async () => {
     expect(statSync(key).mode & 0o077).toBe(0)
     const again = await runFhir('client', 'add', 'another', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
-    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('already exists') })
     const taken = await runFhir('client', 'add', 'nightly', '--new-key', to('none.json'), '--scope', 'system/*.rs', '--data', data)
     expect([taken.code, existsSync(to('none.json'))]).toEqual([1, false])
   })

@@ -229,7 +229,7 @@ describe('A server with token access', () => {
     for (const [args, message] of [
       [['--client', 'nightly'], '--client ID and --key FILE'],
       [['--key', key], '--client ID and --key FILE'],
-      [['--from', server.base], '--from needs both'],
+      [['--from', server.base], '--from requires both'],
       [['--client', 'nightly', '--key', wrong], `${wrong}: It holds no private JSON Web Key`],
       [['--client', 'nobody', '--key', key], 'There is no such client'],
       [[...signing, '--admin'], "'--client <id>' cannot be used with option '--admin'"],
