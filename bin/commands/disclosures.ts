@@ -11,7 +11,7 @@ type Options = ServerLocationOptions & DisclosureFilter & { readonly json?: bool
 const COLUMNS = ['AT', 'KIND', 'PARTNER', 'PATIENT', 'OUTCOME', 'BY', 'JOB', 'RESOURCES OF THE JOB']
 const WIDTHS = [24, 6, 16, 20, 16, 24, 36, 0]
 
-/** Returns a line. A cell that is longer than its column moves the others. */
+/** Returns a line of the table. A cell that is longer than its column moves the later cells. */
 const lineOf = (cells: readonly string[]): string =>
   `${cells
     .map((cell, i) => toOneLine(cell).padEnd(WIDTHS[i]!))

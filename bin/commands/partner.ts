@@ -31,7 +31,7 @@ type Added = ServerLocationOptions &
     readonly newKey?: string
   }
 
-/** In milliseconds since 1970. */
+/** Period of the matches, in milliseconds since 1970. */
 type Period = { readonly from?: number; readonly to?: number }
 
 /** Scopes of every partner. They open its own Groups, and what its matches and exports return. */

@@ -35,7 +35,7 @@ type Options = ServerLocationOptions & {
 }
 
 function parseYear(text: string): number {
-  if (!/^20\d{2}$/.test(text)) throw new InvalidArgumentError('Expected a year, as 2026.')
+  if (!/^20\d{2}$/.test(text)) throw new InvalidArgumentError('Expected a year, such as 2026.')
   return Number(text)
 }
 

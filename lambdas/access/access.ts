@@ -37,7 +37,7 @@ export type Access = {
 }
 
 /**
- * Access of a partner. `exported`: what its scopes let an export for partners contain. `operations`: scopes that permit operations; see
+ * Access of a partner. `exported`: clauses for the contents of exports for partners. `operations`: scopes that permit operations; see
  * operation-scopes.ts. `limits`: limits of the data of the member in context; absent without a member.
  */
 export type PartnerAccess = {

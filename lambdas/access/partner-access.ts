@@ -1,6 +1,6 @@
 /**
- * Access of a partner: another organization to which the server gives data of its members. Matches and exports give it the data of many
- * members, and a token with a member in context that of one. Otherwise scopes of a partner open no resources, except its own Groups.
+ * Access of a partner: another organization to which the server gives data of members. It receives the data of many members by matches and
+ * exports, and the data of one member by a token with this member in context. Otherwise its scopes open only its own Groups.
  * https://hl7.org/fhir/us/davinci-pdex/
  */
 import { type IdentifierText, identifierTextOf } from '../fhir/identifier-text.ts'
@@ -16,7 +16,7 @@ const READ_LETTERS: readonly Letter[] = ['r', 's']
 /** Member in context. `name`: reference to its Patient, such as `Patient/1`. */
 export type MemberContext = { readonly name: string; readonly limits: MemberLimits }
 
-/** `client`: id of the partner's client. `scopes`: those of its token. */
+/** `client`: id of the partner's client. `scopes`: scopes of its token. */
 type PartnerFacts = {
   readonly partner: Partner
   readonly client: string
@@ -81,7 +81,7 @@ export const withSearchable = (access: Access, ids: ReadonlyMap<string, readonly
 const withoutLabels = ({ excluded }: MemberLimits): readonly string[] =>
   excluded.length === 0 ? [] : [`_security:not=${excluded.map(encodeURIComponent).join(',')}`]
 
-/** Types whose resources belong to the member by their id, or by their targets. */
+/** Types whose resources belong to the member by their id or by their targets, so that a criterion on the subject is not needed. */
 const WITHOUT_SUBJECT: ReadonlySet<string> = new Set(['Patient', 'Provenance', ...REFERENCED_TYPES])
 
 /**

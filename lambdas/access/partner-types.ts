@@ -1,9 +1,9 @@
 /**
- * Types of resources that a partner may receive: those with data of a member, and those to which they refer. A Claim and other payments are not
- * among them.
+ * Types of resources that a partner may receive: types with data of a member, and types to which these refer. Claim and other types with
+ * payments are not included.
  */
 
-/** Types with data of a member: those of patients in US Core, and what a payer adds. */
+/** Types with data of a member: patient types of US Core, and types that a payer adds. */
 export const PARTNER_TYPES: readonly string[] = [
   ...['Patient', 'AllergyIntolerance', 'CarePlan', 'CareTeam', 'Condition', 'Coverage', 'Device', 'DiagnosticReport', 'DocumentReference'],
   ...['Encounter', 'ExplanationOfBenefit', 'Goal', 'Immunization', 'MedicationDispense', 'MedicationRequest', 'Observation', 'Procedure'],

@@ -1,6 +1,6 @@
 /**
- * Access of requests without credentials, by the setting publicRead. It opens directories, such as providers and locations of a payer, to
- * everybody. https://hl7.org/fhir/us/davinci-pdex-plan-net/
+ * Access of requests without credentials, by the setting publicRead. It opens directories, such as the providers and locations of a payer,
+ * to the public. https://hl7.org/fhir/us/davinci-pdex-plan-net/
  */
 import { patientDataTypes } from '../fhir/compartment.ts'
 import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
@@ -20,8 +20,8 @@ const CLOSED: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Parses the setting publicRead. Returns its scopes. Throws a RangeError that says what is wrong with the text. It does not check the
- * conditions, because that needs all search parameters.
+ * Parses the setting publicRead. Returns its scopes. Throws a RangeError for an invalid text. Does not check the conditions,
+ * because that needs all search parameters.
  */
 export function parsePublicScopes(text: string): readonly ResourceScope[] {
   const scopes = splitScopes(text)
@@ -33,10 +33,10 @@ export function parsePublicScopes(text: string): readonly ResourceScope[] {
 function parsePublicScope(text: string): ResourceScope {
   const scope = parseScope(text)
   if (scope?.kind !== 'resource' || scope.context !== 'system' || !/\.(?:r|s|rs)(?:\?|$)/.test(text))
-    throw new RangeError(`"${text}" is no scope for public read, such as system/Location.rs: it allows r, s and rs`)
+    throw new RangeError(`"${text}" is not a scope for public read. Use r, s or rs, as in system/Location.rs`)
   // guard: public-read-opens-no-personal-data
   if (scope.type === '*' || CLOSED.has(scope.type))
-    throw new RangeError(`"${text}" would open ${scope.type}, which may hold personal data: public read opens no such type`)
+    throw new RangeError(`"${text}" would open ${scope.type}, which may contain personal data. Public read cannot open such a type`)
   return scope
 }
 

@@ -72,7 +72,7 @@ function createRule(access: Access, type: string, letter: Letter, reading: Searc
 
 /**
  * Returns the predicate for the resources of `type` that a clause allows. The clause must cover the type. Throws FhirError 403 if its
- * condition reads what the view of the caller hides.
+ * condition uses an element that the view of the caller hides.
  */
 export const ruleOfClause = (clause: AccessClause, type: string, reading: SearchContext, view?: View): Predicate =>
   bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS_TRUE : conditionOf(clause.query, type, reading, view))

@@ -27,7 +27,7 @@ export type PartnerSettings = WindowSettings & { readonly payer: readonly Identi
 
 export const EXPORT_TYPE_PARAMETER = 'exportType'
 
-/** `types`: resource types. `isDelta`: the request must have `_since`. `hasWindow`: older resources are left out. */
+/** `types`: resource types. `isDelta`: the request must have `_since`. `hasWindow`: the export omits older resources. */
 type ExportType = {
   readonly view: View
   readonly types: 'record' | 'attribution'
@@ -37,7 +37,7 @@ type ExportType = {
 
 const PROVIDER: ExportType = { view: 'provider', types: 'record', hasWindow: true }
 
-/** Export types of the guides. The first type of a kind is the one of a request that names none. */
+/** Export types of the guides. The first type of a kind is its default. */
 const EXPORT_TYPES: Readonly<Record<string, ExportType>> = {
   'hl7.fhir.us.davinci-pdex#payertopayer': { view: 'payer', types: 'record', hasWindow: true },
   'hl7.fhir.us.davinci-pdex#provider-download': PROVIDER,
@@ -50,8 +50,8 @@ const EXPORT_TYPES: Readonly<Record<string, ExportType>> = {
 export const exportTypeOf = ({ type }: PartnerExport): ExportType => EXPORT_TYPES[type]!
 
 /**
- * Returns the export that the parameters request. `partner`: the caller; undefined for a client of the payer itself, which must name the export
- * type. Throws FhirError 400 for an export type that is missing, unknown or named twice, and 403 for one of another kind.
+ * Returns the export that the parameters request. `partner`: the caller; undefined for a client of the payer itself, which must name the
+ * export type. Throws FhirError 400 for an export type that is missing, unknown or named twice, and 403 for a type of another kind.
  */
 export function partnerExportOf(parameters: ParameterPairs, partner: Partner | undefined): PartnerExport {
   const kind = partner?.kind

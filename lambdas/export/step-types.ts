@@ -40,7 +40,7 @@ export type ExportParts = {
   readonly groupTypes: readonly string[]
   /** Setting: rules for resources that are exported by reference. */
   readonly additionalResources: AdditionalResources
-  /** Stores what a match found, once: a resource that exists already stays as it is. */
+  /** Stores the result of a match. Does not change a resource that exists, so it can be repeated. */
   readonly storeMatch: (owner: MatchOwner, match: FoundMatch) => Promise<void>
   /** Whether a client is registered as a partner. */
   readonly isPartner: (client: string) => Promise<boolean>

@@ -1,16 +1,19 @@
-/** SearchParameters of packages: the parts of them that are stored, and those of all added packages. */
+/** SearchParameters of packages: the stored parts of one package, and the SearchParameters of all added packages. */
 import type { Resource } from '../fhir/resource.ts'
 import type { PackageDefinitions } from '../ports/definitions/package-definitions.ts'
 import type { AddedPackages, PackageListing, StoredPackage } from '../ports/definitions/package-store.ts'
 import { type OnDamage, PackageReader } from './package-reader.ts'
 
-/** File with the SearchParameters of a package, by canonical URL. A package without any has no such file. */
+/** File with the SearchParameters of a package, by canonical URL. Absent in a package without SearchParameters. */
 const SEARCH_PARAMETERS_FILE = 'search-parameters'
 
-/** Maximum SearchParameters of a package: more than R4 has. Each is compiled by every process that builds documents. */
+/**
+ * Maximum SearchParameters of a package, more than R4 has. Larger packages are rejected, because every process that builds documents
+ * compiles them all.
+ */
 export const MAX_PACKAGE_PARAMETERS = 2_000
 
-/** Elements of a SearchParameter that decide what it finds. */
+/** Elements of a SearchParameter that determine its results. */
 const ELEMENTS = ['resourceType', 'url', 'version', 'status', 'code', 'type', 'base', 'expression', 'target', 'component'] as const
 
 /** Returns the file with these SearchParameters. Of several with one canonical URL, the first one is stored. */
@@ -23,7 +26,7 @@ export function searchParameterFilesOf(parameters: readonly Resource[]): readonl
 const reduced = (parameter: Resource): Resource =>
   Object.fromEntries(ELEMENTS.flatMap((name) => (parameter[name] === undefined ? [] : [[name, parameter[name]]]))) as Resource
 
-/** Returns the SearchParameters of the packages. A package without any is left out. */
+/** Returns the SearchParameters of the packages. Omits packages without SearchParameters. */
 export async function readSearchParameters(packages: readonly StoredPackage[], onDamage: OnDamage): Promise<readonly PackageDefinitions[]> {
   const all = await Promise.all(
     packages.map(async (stored): Promise<PackageDefinitions> => {

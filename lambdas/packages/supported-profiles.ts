@@ -12,7 +12,7 @@ type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>
 export const supportedProfiles = (added: AddedPackages, onDamage: OnDamage): (() => Promise<ProfilesByType>) =>
   ofPackages(added, onDamage, profilesIn)
 
-/** File with the version of the ImplementationGuide of a package, by canonical URL. A package without one has no such file. */
+/** File with the version of the ImplementationGuide of a package, by canonical URL. Absent in a package without an ImplementationGuide. */
 const GUIDES_FILE = 'guides'
 
 /** Returns the file with the ImplementationGuide of a package. Archives may also contain guides without the version of the package. */

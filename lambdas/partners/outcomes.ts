@@ -1,4 +1,4 @@
-/** Outcomes of a match that names no member. Only the operator learns them. */
+/** Outcomes of a match that finds no member. Only the operator learns them. */
 export type Unmatched =
   | 'no match'
   | 'several candidates'

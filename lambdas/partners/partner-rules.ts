@@ -48,7 +48,7 @@ export const rulesAt = (rules: PartnerRules, now: number): PartnerRules =>
     ? { ...rules, now }
     : { ...rules, now, windowStart: rules.windowStart - (rules.now - now) }
 
-/** Whether the rules allow the version. `mayBeSensitive`: whether the patients of a labelled version permitted it. */
+/** Whether the rules allow the version. `mayBeSensitive`: whether the patients of a version with a sensitive label permitted it. */
 export function isAllowed(
   rules: PartnerRules,
   version: ResourceVersion,
@@ -99,7 +99,7 @@ function isInWindow(rules: PartnerRules, version: ResourceVersion, resource: Res
   return ends.length === 0 || ends.some((end) => end > windowStart)
 }
 
-/** Returns the dates of a resource. For a claim they are those of its services, as in the parameter `service-date` of the guides. */
+/** Returns the dates of a resource. For a claim they are the dates of its services, as in the parameter `service-date` of the guides. */
 function datesOf(resource: Resource, type: string): readonly unknown[] {
   if (type !== CLAIMS)
     return findSearchParameter(type, CLINICAL_DATES[type]!)!
@@ -116,7 +116,7 @@ function latestOf(date: unknown, timeZone: string | undefined): number | undefin
   if (Array.isArray(event)) return lastOf(event.map((each) => latestOf(each, timeZone)))
   if (isElement(repeat)) return latestOf(repeat.boundsPeriod, timeZone)
   if (end !== undefined) return endOf(date, timeZone)
-  // A Period without an end goes on.
+  // A Period without an end has not ended.
   return typeof start === 'string' && parseDateRange(start, timeZone) !== undefined ? Number.POSITIVE_INFINITY : undefined
 }
 
@@ -127,11 +127,13 @@ const lastOf = (instants: readonly (number | undefined)[]): number | undefined =
 
 const ADJUDICATED = 'http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/base-ext-when-adjudicated'
 const REVIEW_ACTION_CODE = /\/StructureDefinition\/extension-reviewActionCode$/
-/** PDex and PAS have such an extension. */
+/** Matches the extension in PDex and in PAS. */
 const ITEM_PERIOD = /\/StructureDefinition\/extension-itemPreAuthPeriod$/
 const NOT_CERTIFIED = { system: 'https://codesystem.x12.org/005010/306', code: 'A3' }
 
-/** Whether a prior authorization is current, or changed in the last year. Drugs are left out, and denials for payers. */
+/**
+ * Whether a prior authorization is current, or changed in the last year. False for drugs, and for denied ones if the partner is a payer.
+ */
 function isExportedAuthorization({ view, now, timeZone }: PartnerRules, { lastUpdated }: ResourceVersion, resource: Resource): boolean {
   // guard: no-authorization-for-drugs
   if (itemsOf((resource.type as Element | undefined)?.coding).some(({ code }) => code === 'pharmacy')) return false

@@ -117,6 +117,6 @@ function hiddenIn(view: View): HiddenPaths {
   return Object.fromEntries(types.map((type) => [type, hiddenPathsOf(type, view)]))
 }
 
-/** Returns the search context of a caller with a view: without the parameters that could reveal what it hides. */
+/** Returns the search context of a caller with a view. It lacks the parameters that could reveal hidden elements. */
 export const searchContextUnder = <Context extends SearchContext>(view: View | undefined, context: Context): Context =>
   view === undefined ? context : { ...context, hiddenPaths: HIDDEN_PATHS[view] }

@@ -1,4 +1,4 @@
-/** Versions as a caller with a view receives them. Only callers with a view load this file and what it imports. */
+/** Versions as a caller with a view receives them. Only requests of such callers load this file and its imports. */
 import { parseJsonBytes, writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { MachineFault } from '../../ports/faults.ts'
@@ -24,6 +24,6 @@ export function resourceOf({ body }: Pick<ResourceVersion, 'body'>): Resource {
   try {
     return parseJsonBytes(body) as Resource
   } catch {
-    throw new MachineFault('store-damaged', 'what is stored of a resource is no JSON')
+    throw new MachineFault('store-damaged', 'a stored resource is not JSON')
   }
 }

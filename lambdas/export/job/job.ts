@@ -77,7 +77,7 @@ export type JobFile = {
   readonly size: number
 }
 
-/** Whether the files of the job need an access token: those of a partner contain data of its members. Other files have signed links. */
+/** Whether the files of the job need an access token: files of a partner contain data of members. Other files have signed links. */
 export const filesNeedToken = ({ partner, match }: Pick<Job, 'partner' | 'match'>): boolean => partner !== undefined || match !== undefined
 
 /** Whether a partner started the job. A client of the payer may also start an export for partners; that is not a job of a partner. */

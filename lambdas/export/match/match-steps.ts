@@ -37,7 +37,9 @@ export async function planMatch(parts: ExportParts, job: MatchJob): Promise<read
   return Array.from({ length: partCountOf(members) }, (_, part) => nameOf(part))
 }
 
-/** Decides a part. A part that is decided stays as it is: the Group may have been built from it. Returns false: nothing is left to do. */
+/**
+ * Decides a part. Does not decide a part again, because the Group may contain its members. Returns false: the part needs no further slice.
+ */
 export async function decidePart(parts: ExportParts, job: MatchJob, segment: string): Promise<boolean> {
   const { rows, blobs } = parts
   if ((await rows.read(segmentRowsOf(job.id), segment)) !== undefined) return false
@@ -50,7 +52,10 @@ export async function decidePart(parts: ExportParts, job: MatchJob, segment: str
 
 const contextOf = ({ match, client, transactionTime }: MatchJob): MatchContext => ({ ...match, partner: client, now: transactionTime })
 
-/** Stores the Consents and the Group, then writes the files, and completes the job. The Group has the id of the job, so there is one. */
+/**
+ * Stores the Consents and the Group, writes the files, and completes the job. The Group has the id of the job, so a repetition stores no
+ * second one.
+ */
 export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<void> {
   const members = await limitGuesses(parts, job, await readDecided(parts, job))
   const bases = await parts.readingOf(job.tenant)
@@ -67,7 +72,7 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
   ]
   await recordMatch(parts, job, members)
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, files, parts.now()))
-  // Only after the job is complete: until then another attempt may need the request.
+  // Remove the request only after the job is complete: another attempt may need it until then.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
 
@@ -108,7 +113,7 @@ async function limitGuesses(
   return members
 }
 
-/** Records the outcome of each member. The job must not be complete before. Idempotent. */
+/** Records the outcome of each member. Call it before the job is complete. Idempotent. */
 function recordMatch(
   { disclosing }: ExportParts,
   { id, tenant, client, transactionTime: at }: MatchJob,

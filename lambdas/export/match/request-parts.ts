@@ -15,7 +15,7 @@ export const partCountOf = (members: number): number => Math.ceil(members / MEMB
 /** Returns the position of a part's first member in the request. */
 export const firstOfPart = (part: number): number => part * MEMBERS
 
-/** Stores the members. The row of the job must exist. `pause`: awaited before each part, so that other requests run. */
+/** Stores the members. The row of the job must exist. `pause`: called before each part, so that other requests can run. */
 export async function storeRequestParts(
   blobs: Pick<BlobStore, 'put'>,
   job: string,
@@ -30,7 +30,7 @@ export async function storeRequestParts(
 }
 
 /**
- * Whether all parts are stored. Throws ExportFault if the kick-off failed before it stored the last one; no client knows the job then.
+ * Whether all parts are stored. Throws ExportFault if the kick-off failed before it stored the last part. No client received its id then.
  */
 export async function hasAllParts(blobs: Pick<BlobStore, 'get'>, job: Job, members: number, now: number): Promise<boolean> {
   if ((await blobs.get(keyOf(job.id, partCountOf(members) - 1), [0, 1])) !== undefined) return true

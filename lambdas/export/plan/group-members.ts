@@ -193,5 +193,5 @@ function covers(period: unknown, instant: number, timeZone: string | undefined):
 export function bounded(texts: readonly string[], limit = MAX_MESSAGES): readonly string[] {
   const distinct = [...new Set(texts)]
   const more = distinct.length - limit
-  return more <= 0 ? distinct : [...distinct.slice(0, limit), `${more} more were passed over`]
+  return more <= 0 ? distinct : [...distinct.slice(0, limit), `${more} further messages are omitted`]
 }

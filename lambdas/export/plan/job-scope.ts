@@ -61,7 +61,7 @@ export type StoredJobScope = {
   readonly told: readonly string[]
 }
 
-/** Job scope, and patients of an export for a partner that are left out. */
+/** Job scope, and the patients that an export for a partner omits. */
 export type ResolvedJobScope = { readonly scope: StoredJobScope; readonly withheld?: readonly WithheldPatient[] }
 
 export async function resolveJobScope(parts: ExportParts, job: Job): Promise<ResolvedJobScope> {

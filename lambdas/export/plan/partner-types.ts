@@ -13,7 +13,7 @@ import type { TypeSettings } from './exported-types.ts'
  */
 type PartnerTypes = { readonly types: readonly string[]; readonly referenced: readonly string[]; readonly documents: AdditionalResources }
 
-/** Types that an export of attributions must have. */
+/** Types that the request of an export of attributions must include. */
 const ATTRIBUTION: readonly string[] = ['Group', 'Patient', 'Coverage']
 
 const FOR_GROUPS = { allowedForGroupExport: true, allowedForPatientExport: false }
@@ -28,8 +28,8 @@ const AUTHORIZATION_DOCUMENTS: AdditionalResources = {
 }
 
 /**
- * Types by kind of export. A record has the types of patients in US Core, and what a payer adds. Claims, ClaimResponses and
- * other resources with payments are not among them.
+ * Types by kind of export. A record has the patient types of US Core, and types that a payer adds. Claim, ClaimResponse and other types
+ * with payments are not included.
  */
 const TYPES: Readonly<Record<'record' | 'attribution', PartnerTypes>> = {
   record: { types: PARTNER_TYPES, referenced: REFERENCED_TYPES, documents: AUTHORIZATION_DOCUMENTS },
@@ -66,9 +66,9 @@ const rulesOf = ({ types, referenced, documents }: PartnerTypes): AdditionalReso
 export function checkPartnerRequest(partner: PartnerExport | undefined, { since, types }: Pick<ExportRequest, 'since' | 'types'>): void {
   if (partner === undefined) return
   const { isDelta, types: kind } = exportTypeOf(partner)
-  if (isDelta && since === undefined) throw fhirError(400, 'required', `_since is missing: the exportType ${partner.type} needs it`)
+  if (isDelta && since === undefined) throw fhirError(400, 'required', `_since is missing. The exportType ${partner.type} requires it`)
   const missing = kind === 'attribution' && types !== undefined ? ATTRIBUTION.filter((type) => !types.includes(type)) : []
-  if (missing.length > 0) throw fhirError(400, 'value', `_type lacks ${missing.join(', ')}: the exportType ${partner.type} needs it`)
+  if (missing.length > 0) throw fhirError(400, 'value', `_type lacks ${missing.join(', ')}. The exportType ${partner.type} requires it`)
 }
 
 /**

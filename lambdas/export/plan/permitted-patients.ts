@@ -24,14 +24,14 @@ export type PermittedPatients = ExportPatients & {
 type Parts = Pick<ExportParts, 'resources' | 'index' | 'readingOf' | 'partners'>
 type PartnerJob = Pick<Job, 'tenant' | 'transactionTime' | 'group'> & { readonly partner: NonNullable<Job['partner']> }
 
-/** Patients that are judged at once. */
+/** Maximum patients that are judged at once. */
 const EACH = 10_000
 /** Maximum messages about patients that are not exported. */
 const MAX_MESSAGES = 10_000
 
 /**
- * Returns the members that permit the export. Their Consents and opt-out Groups are those of the plan, which begins when all commits before
- * the kick-off are visible. A payer learns who is left out. A provider does not, because an opt-out is the member's own affair.
+ * Returns the members that permit the export. Reads Consents and opt-out Groups at the time of the plan, which begins when all commits
+ * before the kick-off are visible. A payer learns which members are omitted. A provider does not, because an opt-out is confidential.
  */
 export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members: ExportPatients): Promise<PermittedPatients> {
   const { tenant, transactionTime: now, partner } = job
@@ -79,7 +79,7 @@ async function markOf({ resources }: Parts, { tenant, group, transactionTime }: 
   return typeof mark === 'string' ? mark : undefined
 }
 
-/** Stores the patients that are left out, for the record of disclosures. */
+/** Stores the omitted patients, for the record of disclosures. */
 export const storeWithheldPatients = (
   { blobs }: Pick<ExportParts, 'blobs'>,
   job: string,
@@ -87,7 +87,7 @@ export const storeWithheldPatients = (
   withheld: readonly WithheldPatient[],
 ): Promise<void> => storePlan(blobs, { job, plan: nameOf(plan) }, withheld)
 
-/** Returns the patients that a planned export for a partner leaves out. Throws Error if the job is not planned. */
+/** Returns the patients that a planned export for a partner omits. Throws Error if the job is not planned. */
 export const readWithheldPatients = (
   { blobs }: Pick<ExportParts, 'blobs'>,
   { id: job, plan = '' }: Pick<Job, 'id' | 'plan'>,

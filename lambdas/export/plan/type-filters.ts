@@ -34,8 +34,8 @@ const PAGE = 10_000
 const MAX_IDS = 1_000_000
 
 /**
- * Returns the context in which filters are read. Those of an export for a partner use no parameter that could find a resource by an amount
- * that the view hides.
+ * Returns the search context of filters. In an export for a partner it lacks the parameters that could find a resource by an amount that
+ * the view hides.
  */
 export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext {
   // guard: partner-filters-by-shown-elements
@@ -44,8 +44,7 @@ export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, '
 
 /**
  * Returns the access of the chains and `_has` of filters. In an export for a partner they lead to types without data of patients only.
- * Otherwise the partner could find out what the export leaves out, such as data of other members or sensitive data, by asking which resources
- * remain.
+ * Otherwise the filters could reveal omitted data, such as data of other members or sensitive data.
  */
 export function chainAccessOf(access: Access, { partner }: Pick<Job, 'partner'>): Access {
   // guard: partner-chains-to-no-data-of-patients

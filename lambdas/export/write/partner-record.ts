@@ -12,8 +12,8 @@ import { writeWholeFile } from './whole-file.ts'
 const PROVENANCE = 'Provenance'
 
 /**
- * Records the disclosures of a job for a partner, and writes the Provenances of the transmission. Returns their file, or none. Idempotent. The
- * job must not be complete before. `files`: files with resources.
+ * Records the disclosures of a job for a partner, and writes the Provenances of the transmission. Returns their file, or none. Idempotent.
+ * Call it before the job is complete. `files`: files with resources.
  */
 export async function recordPartnerExport(parts: ExportParts, job: Job, files: readonly JobFile[]): Promise<readonly JobFile[]> {
   if (job.partner === undefined) return []

@@ -37,7 +37,7 @@ const MAX_RUNNING = 5
 export const startBulkMatch =
   (ports: BulkMatchPorts, kind: PartnerKind): Interaction =>
   async (request) => {
-    if (request.type !== 'Group') throw fhirError(404, 'not-supported', `Members are matched by ${pathOf(kind)}`)
+    if (request.type !== 'Group') throw fhirError(404, 'not-supported', `This operation exists only as ${pathOf(kind)}`)
     checkParameters(request.parameters, [])
     const { choices, clock, exports, matchLimits } = ports
     const { identifiers } = requesterOf(request, OPERATIONS[kind])
@@ -103,7 +103,7 @@ const tooMany = (): FhirError =>
       {
         severity: 'error',
         code: 'throttled',
-        text: `${MAX_RUNNING} matches of this client are running: wait for one of them, or cancel it`,
+        text: `${MAX_RUNNING} matches of this client are already running. Wait for one of them, or cancel it`,
       },
     ],
     { 'retry-after': AGAIN },

@@ -1,11 +1,11 @@
 /**
- * Prevents the response time of `$member-match` from revealing why no member was matched: a stranger, several members, or one who denied. 422 is
- * sent a multiple of 100 ms after the request began.
+ * Prevents the response time of `$member-match` from revealing why no member was matched: a stranger, several members, or a denial. Sends
+ * 422 at a multiple of 100 ms after the start of the request.
  */
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Interaction } from '../interaction.ts'
 
-/** Interval in milliseconds, at whose multiples 422 is sent. It is longer than most matches take. */
+/** Interval of the responses 422, in milliseconds. Most matches take less. */
 const SLOT = 100
 
 /** Clock and pause. `wait`: in milliseconds. */

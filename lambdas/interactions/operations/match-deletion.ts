@@ -1,6 +1,6 @@
 /**
- * Deletes the Groups of matches, and the Consents that were stored with them, 30 days after the period of the Group ended. The rows of the
- * matches say what is due, so no search is necessary, and Consents without a Group are deleted too.
+ * Deletes the Groups of matches, and the Consents that were stored with them, 30 days after the period of the Group ended. The names of the
+ * rows contain the day of deletion, so no search is necessary. Consents without a Group are deleted too.
  */
 import { forEachCollectingErrors } from '../../export/job/error-aggregation.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -22,12 +22,12 @@ import {
 } from './match-rows.ts'
 import { type MatchStorePorts, type ReadingOf, serverRequestOf } from './match-store.ts'
 
-/** Maximum Consents of one commit. Many small commits let other writes in between. */
+/** Maximum Consents of one commit. Small commits let other writes run between them. */
 const CONSENTS = 20
 
 /**
- * Deletes the matches that are due, even if some fail. Begins no further one after `budget` milliseconds. The next call continues. A match
- * that failed stays due.
+ * Deletes the due matches, even if some deletions fail. Begins no further deletion after `budget` milliseconds. The next call continues,
+ * and repeats failed deletions.
  */
 export async function deleteEndedMatches(ports: MatchStorePorts, readingOf: ReadingOf, budget: number): Promise<void> {
   const start = ports.clock.now()
@@ -81,7 +81,7 @@ async function deleteConsents(ports: MatchStorePorts, request: FhirRequest, ids:
   for (const each of ended) await ports.rows.remove(MATCH_ROWS, sharedConsentNameOf(each))
 }
 
-/** Deletes the resources in one commit. One that is missing or deleted stays as it is. */
+/** Deletes the resources in one commit. Skips missing and deleted resources. */
 async function deletePresent(ports: MatchStorePorts, request: FhirRequest, keys: readonly ResourceKey[]): Promise<void> {
   for (let attempt = 0; attempt < MAX_WRITE_ATTEMPTS; attempt++) {
     const heads = keys.length === 0 ? [] : await ports.heads(keys)

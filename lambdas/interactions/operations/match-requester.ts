@@ -9,8 +9,8 @@ import type { FhirRequest } from '../interaction.ts'
 export type Requester = { readonly identifiers?: readonly IdentifierText[] }
 
 /**
- * Throws FhirError 403 for a client that is neither a partner of the operation's kind nor one that may read all data. A partner also needs
- * a scope of the operation, or `system/*.rs`.
+ * Throws FhirError 403 unless the client is a partner of the operation's kind, or may read all data. A partner also needs a scope of the
+ * operation, or `system/*.rs`.
  */
 export function requesterOf({ access }: FhirRequest, operation: MatchOperation): Requester {
   const { kind, scopes } = MATCH_OPERATIONS[operation]
@@ -26,6 +26,6 @@ export function requesterOf({ access }: FhirRequest, operation: MatchOperation):
   // guard: match-by-whole-access
   if (asked === undefined && isWholeTenant(access, 'r') && isWholeTenant(access, 's')) return {}
   throw forbidden(
-    `Members are matched by a ${kind} that is registered as a partner (\`fhir partner add\`), or by a client that may read all data. Nothing was matched`,
+    `This operation requires a ${kind} that is registered as a partner (\`fhir partner add\`), or a client that may read all data. Nothing was matched`,
   )
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of matches, by which the server deletes what a match stored. A row is stored before the resources that it names, so a failed match
- * leaves none behind.
+ * Rows of matches, by which the server deletes the resources of a match. A row is stored before the resources that it names, so no resource
+ * of a failed match stays.
  */
 import type { Resource } from '../../fhir/resource.ts'
 import type { MatchOwner } from '../../partners/bulk/found-match.ts'
@@ -10,7 +10,7 @@ import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
 /**
  * Owner of the rows of matches, and of the rows of Consents that several matches stored. The name of a match begins with the day of its
- * deletion, so those that are due come first.
+ * deletion, so due matches come first.
  */
 export const MATCH_ROWS = 'exports/matches'
 
@@ -38,7 +38,10 @@ const LAST_DAY = Date.UTC(9999, 11, 31)
 /** Length of the day at the beginning of a name. */
 export const DAY_LENGTH = 10
 
-/** Returns the name of the row of a Consent. It sorts after those of matches. Tenants may have Consents with the same id. */
+/**
+ * Returns the name of the row of a Consent. It sorts after the names of matches. It contains the tenant, because ids are unique only within
+ * a tenant.
+ */
 export const sharedConsentNameOf = ({ tenant, id }: Pick<ResourceKey, 'tenant' | 'id'>): string => `consent.${tenant}.${id}`
 
 /** Stores the rows of a match. Repeating it has no further effect. */
@@ -49,7 +52,7 @@ export async function scheduleDeletion({ rows }: RowPorts, { owner, consents, du
   }
 }
 
-/** Replaces a row by one of a later time. */
+/** Replaces a row by a row with a later deletion. */
 export async function postponeDeletion({ rows }: RowPorts, name: string, row: MatchRow): Promise<void> {
   const later = `${deletionDayOf(row.due)}${name.slice(DAY_LENGTH)}`
   await rows.change<MatchRow>(MATCH_ROWS, later, () => row)

@@ -1,4 +1,4 @@
-/** Stores what a match found for a partner, which may not write these types itself. */
+/** Stores the result of a match for a partner. The partner itself may not write these types. */
 import { WHOLE_ACCESS } from '../../access/access.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FoundMatch, MatchOwner } from '../../partners/bulk/found-match.ts'
@@ -15,8 +15,7 @@ export type MatchStorePorts = NextVersionPorts & Pick<WritePorts, 'heads' | 'wri
 export type ReadingOf = (tenant: string) => Promise<SearchContext>
 
 /**
- * Stores the Group and the Consents of a match that one commit can hold. Returns the new versions. A resource that exists already stays as it
- * is.
+ * Stores the Group and the Consents of a match that fits into one commit. Returns the new versions. Does not change a resource that exists.
  */
 export async function storeSmallMatch(
   ports: MatchStorePorts,
@@ -40,8 +39,8 @@ async function scheduleMatch(
 }
 
 /**
- * Stores the resources in one commit, under their ids. Returns the new versions. A resource that exists already stays as it is, and a Consent
- * is retained until `due`.
+ * Stores the resources in one commit, under their ids. Returns the new versions. Does not change a resource that exists. A Consent is
+ * retained until `due`.
  */
 async function storeAbsent(
   ports: MatchStorePorts,
@@ -75,10 +74,10 @@ async function storeAbsent(
 /** Stores the result of a job. */
 export type MatchStore = (owner: MatchOwner, found: FoundMatch) => Promise<void>
 
-/** Consents of one commit. Many small commits let other writes in between. */
+/** Consents of one commit. Small commits let other writes run between them. */
 const CONSENTS = 20
 
-/** Returns the function that stores the result of a job. The Group is stored last: when it exists, its Consents do. */
+/** Returns the function that stores the result of a job. It stores the Group last, so a stored Group always has its Consents. */
 export const matchStore =
   (ports: MatchStorePorts, readingOf: ReadingOf): MatchStore =>
   async (owner, { group, consents }) => {

@@ -33,9 +33,9 @@ export type MatchChoices = {
   readonly sensitiveLabels: SensitiveLabels
   /** Maximum members of a bulk request. */
   readonly maxMatchMembers: number
-  /** Maximum days for which a member stays in the Group of another payer. A Consent that ends earlier ends it earlier. */
+  /** Maximum days for which a member stays in the Group of another payer. The member leaves earlier if the Consent ends earlier. */
   readonly payerGroupDays: number
-  /** The same for the Group of a provider. */
+  /** Maximum days for which a member stays in the Group of a provider. */
   readonly providerGroupDays: number
   /** Whether a result names the members who denied or opted out. */
   readonly reportOptOut: boolean
@@ -102,7 +102,7 @@ export const memberMatch =
     return { status: 200, body: answer, about: [`Patient/${patient.id}`], written }
   }
 
-/** Returns the circumstances in which a Consent is judged, without the instant. */
+/** Returns the context in which a Consent is judged, without the instant. */
 const permissionContextOf = (
   { payer, sensitiveLabels, payerGroupDays }: MatchChoices,
   { timeZone }: SearchContext,

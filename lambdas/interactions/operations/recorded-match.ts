@@ -1,4 +1,4 @@
-/** Records every `$member-match` before its response: the client, and which member was matched by what, or why none was. */
+/** Records every `$member-match` before its response: the client, and the matched member with its grounds, or the reason for no match. */
 import { FhirError } from '../../fhir/outcome.ts'
 import { type DisclosureOutcome, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { unmatchedReasonOf } from '../../partners/match/match-answer.ts'

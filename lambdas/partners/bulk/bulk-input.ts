@@ -1,5 +1,5 @@
 /**
- * Reads what a partner sends about many members. http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/BulkMemberMatch,
+ * Reads the request of a partner for many members. http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/BulkMemberMatch,
  * http://hl7.org/fhir/us/davinci-pdex/OperationDefinition/ProviderMemberMatch
  */
 import { writeJson } from '../../fhir/json.ts'
@@ -18,15 +18,15 @@ export type SentMember = {
 export type BulkInputOptions = Pick<InputOptions, 'structureIssuesOf'> & {
   /** Maximum members. */
   readonly limit: number
-  /** Awaited before each member, so that other requests run. */
+  /** Called before each member, so that other requests can run. */
   readonly pause: () => Promise<void> | undefined
 }
 
 const MEMBER = 'MemberBundle'
 
 /**
- * Returns the members in their order. Throws FhirError 400 with the place if the Parameters have another form or two members the same id,
- * and 413 if the members are too many. Elements that only a match needs may be missing.
+ * Returns the members in their order. Throws FhirError 400 with the place if the Parameters have another form, or if two Patients have
+ * the same id. Throws 413 for too many members. Does not check elements that only the match needs.
  */
 export async function bulkInputOf(body: Resource | undefined, options: BulkInputOptions): Promise<readonly SentMember[]> {
   if (body?.resourceType !== 'Parameters') throw fhirError(400, 'structure', `The body must be a Parameters resource with ${MEMBER}`)
@@ -55,7 +55,7 @@ async function checkEntry(entry: unknown, place: string, { structureIssuesOf }: 
   if (issues.length > 0) throw new FhirError(400, issues.map(movedTo(`${PLACE}[0]`, place)))
   const name = String((entry as Element).name)
   if (name !== MEMBER)
-    throw fhirError(400, 'not-supported', `${name.slice(0, 64)} is not a parameter of this operation: it takes ${MEMBER}`, place)
+    throw fhirError(400, 'not-supported', `${name.slice(0, 64)} is not a parameter of this operation. It accepts ${MEMBER}`, place)
   if (parts === undefined) throw fhirError(400, 'required', `The parameter ${MEMBER} must have parts`, place)
 }
 
@@ -67,7 +67,7 @@ const movedTo =
 type ReadMember = Omit<SentMember, 'patient'> & { readonly patient: SentResource }
 
 async function memberOf(parts: readonly unknown[], place: string, { structureIssuesOf }: BulkInputOptions): Promise<ReadMember> {
-  // A bad Consent concerns its own member only.
+  // A bad Consent affects only its own member.
   const { patient, coverage, consent } = await memberPartsOf(parts, place, {
     needsConsent: true,
     structureIssuesOf: (resource) => (resource.resourceType === 'Consent' ? [] : structureIssuesOf(resource)),
@@ -93,11 +93,11 @@ function checkId({ resource, place }: SentResource, known: Map<string, { readonl
       [first.place, place].map((expression) => ({
         severity: 'error',
         code: 'duplicate',
-        text: 'Two different Patients have the same id: give each its own, or send them in two requests',
+        text: 'Two different Patients have the same id. Give each Patient its own id, or send them in two requests',
         expression,
       })),
     )
 }
 
 const tooManyMembers = (sent: number, limit: number): FhirError =>
-  fhirError(413, 'too-long', `The request has ${sent} members, and the maximum is ${limit}: send several requests`, PLACE)
+  fhirError(413, 'too-long', `The request has ${sent} members, and the maximum is ${limit}. Send several requests`, PLACE)

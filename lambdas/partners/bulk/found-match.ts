@@ -1,4 +1,4 @@
-/** Result of a match, as it is stored and as the files of its job contain it. */
+/** Result of a match of many members: the stored resources, and the contents of the files of its job. */
 import type { BaseUrls } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { PartnerKind } from '../../ports/rows/clients.ts'
@@ -14,7 +14,7 @@ import type { MemberOutcome } from './member-outcomes.ts'
 /** Job of a match. `id`: id of the job, and of the Group. */
 export type MatchOwner = { readonly id: string; readonly tenant: string; readonly client: string; readonly baseUrl: string }
 
-/** Resources with ids that a match stores. A resource that is stored already stays as it is. */
+/** Resources with ids that a match stores. A resource that exists is not changed. */
 export type FoundMatch = { readonly group: Resource; readonly consents: readonly Resource[] }
 
 /** Groups of a match. The last two are absent if they have no member. */
@@ -44,7 +44,7 @@ export function matchGroupsOf(members: readonly DecidedMember[], context: MatchC
   }
 }
 
-/** Returns the organization for which a client of this payer asks: the first that a Consent names. */
+/** Returns the organization for which a client of this payer requests the match: the first organization in a Consent. */
 const askingOf = (members: readonly DecidedMember[], kind: PartnerKind): PartyIdentifier =>
   members.flatMap(({ sent: { consent } }) => (kind === 'payer' ? recipientsOf(consent) : npisOf(consent.performer)))[0] ?? UNKNOWN
 

@@ -5,7 +5,7 @@ import type { PartyIdentifier } from '../elements.ts'
 
 export type Treatment = 'attested' | 'listed'
 
-/** Settings that a match obeys from its kick-off to its end. */
+/** Settings of a match. They stay as they were at the kick-off. */
 export type MatchSettings = {
   /** Identifiers of the payer that runs the server. */
   readonly payer: readonly PartyIdentifier[]
@@ -28,7 +28,7 @@ export type MatchRequest = {
   readonly settings: MatchSettings
 }
 
-/** Match that is under way. */
+/** Running match. */
 export type MatchContext = MatchRequest & {
   /** Id of the requesting client. */
   readonly partner: string

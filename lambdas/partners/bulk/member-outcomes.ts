@@ -71,7 +71,7 @@ export async function outcomesOf(
 /** Member that was found. `patient`: id of the own Patient. */
 type MatchedMember = ComparedMember & { readonly patient: string }
 
-/** Returns the outcomes of members that were found, by position. A match needs that the member neither denied nor ended a stored Consent. */
+/** Returns the outcomes of found members, by position. A member that denied, or ended the stored Consent, is no match. */
 async function permittedOutcomes(
   data: MemberData,
   matched: readonly MatchedMember[],
@@ -118,7 +118,7 @@ function readPerson({ patient, coverage }: SentMember, place: string) {
   }
 }
 
-/** Returns what is wrong with a member, by element and without its value. `index`: position in the request. */
+/** Returns the issues of a member. They name elements, and contain no values. `index`: position in the request. */
 export function issuesOf(member: SentMember, index: number): readonly Issue[] {
   const place = placeOf(index)
   const read = readPerson(member, place)

@@ -1,4 +1,4 @@
-/** Judges what a partner sends as its permission to receive the data of a member: the member's Consent, or the attestation of a provider. */
+/** Judges the sent permissions to receive data of members: the Consent of a member, or the attestation of a provider. */
 import type { Resource } from '../../fhir/resource.ts'
 import { type Attestation, readAttestation } from '../consent/attestation.ts'
 import { type Directory, findInDirectory, findListedPatients } from '../consent/attestation-directory.ts'
@@ -9,13 +9,16 @@ import type { MatchContext } from './match-request.ts'
 
 /** Permissions of one match. */
 export type SentPermissions = {
-  /** Returns the instant until which the sent or stored Consent permits the disclosure, or undefined if it permits none. */
+  /**
+   * Returns the instant until which the sent or stored Consent permits the disclosure, in milliseconds since 1970, or undefined if it does
+   * not.
+   */
   readonly permittedUntil: (consent: Resource) => number | undefined
   /** Whether the provider of the attestation treats the Patient, as the settings require. True between payers. */
   readonly isTreated: (consent: Resource, patient: string) => boolean
 }
 
-/** Reads what the judgement needs. `consents`: those that the partner sent. */
+/** Reads the stored data for the judgement. `consents`: Consents and attestations that the partner sent. */
 export async function sentPermissions(data: MemberData, consents: readonly Resource[], context: MatchContext): Promise<SentPermissions> {
   return context.kind === 'payer' ? payerPermissions(data, context) : providerPermissions(data, consents, context)
 }

@@ -8,7 +8,7 @@ import { escapeValue, findCurrent, type MemberData } from '../member-data.ts'
 
 /** Maximum resources that are read for the providers of one query. A provider with more is not found. */
 const MAX_FOUND = 1_000
-/** NPIs of one query. */
+/** Maximum NPIs of one query. */
 const NPIS = 100
 /** Maximum Groups of patients that are read for one provider. Patients of a provider with more are not listed. */
 const MAX_GROUPS = 5_000
@@ -17,8 +17,8 @@ const MAX_GROUPS = 5_000
 export type Directory = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * Returns the active Practitioners and Organizations with these NPIs that have an active role or affiliation, and these roles. An NPI without
- * any is absent.
+ * Returns the active Practitioners and Organizations with these NPIs that have an active role or affiliation, and these roles. An NPI
+ * without a provider is absent.
  */
 export async function findInDirectory(data: MemberData, npis: readonly PartyIdentifier[]): Promise<Directory> {
   const found = new Map<string, Set<string>>()
@@ -70,7 +70,7 @@ const npisOf = ({ identifier }: Resource): readonly string[] =>
     .flatMap(identifierOf)
     .flatMap(({ system, value }) => (system === NPI ? [value] : []))
 
-/** Returns the matches, or none if they are more than are read. */
+/** Returns the matches, or none if there are more than the limit. */
 async function findAll(data: MemberData, type: string, pairs: ParameterPairs): Promise<readonly Resource[]> {
   const { resources, more } = await findCurrent(data, type, pairs, MAX_FOUND)
   // guard: unread-directory-finds-none

@@ -5,7 +5,7 @@ import { CONSENT_PURPOSES, RECIPIENT } from '../codes.ts'
 import { codesOf, covers, hasCode, identifierOf, itemsOf, type PartyIdentifier } from '../elements.ts'
 import { isAmong, recipientsOf } from './actors.ts'
 
-/** Purpose of the interface that a kind of partners uses. */
+/** Purpose code of the API that a kind of partners uses. */
 const PURPOSES: Readonly<Record<PartnerKind, string>> = { payer: 'payer-to-payer', provider: 'provider-access' }
 
 /** Partner that would receive data. `identifiers`: absent for a client of the payer itself, which is compared with no recipient. */
@@ -20,7 +20,7 @@ export function isDenial(consent: Resource, recipient: Recipient, now: number, t
   return recipient.kind === 'payer' || concernsProvider(consent, recipient)
 }
 
-/** Whether a denial concerns the provider: it names no recipient, it names the provider, or it names one without an identifier. */
+/** Whether a denial applies to the provider: it names no recipient, the provider, or a recipient without an identifier. */
 function concernsProvider(consent: Resource, { identifiers }: Recipient): boolean {
   const { provision } = consent
   const recipients = itemsOf(isElement(provision) ? provision.actor : undefined).filter(({ role }) => hasCode(role, RECIPIENT))

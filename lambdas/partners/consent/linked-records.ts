@@ -5,7 +5,7 @@ import { itemsOf, referenceOf } from '../elements.ts'
 import { MAX_LINKS, type MemberData } from '../member-data.ts'
 import { findByPatients, patientNameOf } from './patient-lookup.ts'
 
-/** `patientsOf`: ids of the Patients that are the person of a record, by its id. `unread`: Patients with more links than are read. */
+/** `patientsOf`: ids of the Patients of the same person, by the id of a record. `unread`: Patients with more links than the limit. */
 export type LinkedRecords = { readonly patientsOf: ReadonlyMap<string, readonly string[]>; readonly unread: ReadonlySet<string> }
 
 /** Returns the records of these Patients, each Patient itself included. Follows as many links as a match. `patients`: ids. */

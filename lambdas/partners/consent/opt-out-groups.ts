@@ -7,7 +7,7 @@ import { codesOf, covers, itemsOf, referenceOf } from '../elements.ts'
 import { type MemberData, readCurrent } from '../member-data.ts'
 import { findIdsByPatients, patientNameOf } from './patient-lookup.ts'
 
-/** Scopes of Groups that do not concern partners of a kind. Every other scope concerns them, and so does a Group without a scope. */
+/** Scopes of Groups that do not apply to partners of a kind. Every other scope applies to them, and so does a Group without a scope. */
 const SCOPES_OF_OTHERS: Readonly<Record<PartnerKind, readonly string[]>> = {
   payer: ['provider-specific', 'provider-category'],
   provider: ['payer-specific'],
@@ -20,7 +20,7 @@ const PER_PAUSE = 1_000
 const MAX_CACHED = 1_000_000
 
 /**
- * Opt-out Groups that concern partners of a kind, as of an instant. Each Group is read once, because it may have hundreds of thousands of
+ * Opt-out Groups that apply to partners of a kind, as of an instant. Reads each Group once, because it may have hundreds of thousands of
  * members, and many lookups find it.
  */
 export class OptOutGroups {
@@ -37,7 +37,9 @@ export class OptOutGroups {
     this.#now = now
   }
 
-  /** Returns which of the records are members. `ids`: ids of Patients. `leaveUnread`: receives those in too many Groups to read. */
+  /**
+   * Returns the ids that are members of a Group. `ids`: ids of Patients. `leaveUnread`: receives the ids with more Groups than the limit.
+   */
   async find(ids: readonly string[], leaveUnread: (id: string) => void): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     const groups = new Set<string>()

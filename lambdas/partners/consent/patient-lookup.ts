@@ -3,11 +3,11 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { findMatches, type MemberData, readCurrent } from '../member-data.ts'
 
-/** Patients of one query. */
+/** Maximum Patients of one query. */
 const EACH = 500
-/** Maximum resources of one query. With more it is repeated for half of the Patients. One Patient with more is not read. */
+/** Maximum resources of one query. A query with more is repeated for each half of the Patients. A single Patient with more is not read. */
 const MAX_FOUND = 1_000
-/** Resources that are read at once. */
+/** Maximum resources that are read at once. */
 const AT_ONCE = 50
 
 /**

@@ -69,8 +69,8 @@ export function judgePayerConsent(consent: Resource, context: ConsentContext): C
 }
 
 /**
- * Returns the instant until which the Consent permits the disclosure, at most `longest` milliseconds from now, or undefined if it permits none.
- * `recipient`: absent for a client of this payer; the recipient in the Consent counts instead.
+ * Returns the instant until which the Consent permits the disclosure, at most `longest` milliseconds from now, or undefined if it does not.
+ * `recipient`: absent for a client of this payer; the recipient in the Consent applies instead.
  */
 export function permissionOf(
   consent: Resource,

@@ -43,7 +43,7 @@ export type PermissionContext = {
   readonly attestedBy?: string
 }
 
-/** Returns the permission of each Patient. `patients`: distinct ids. At most 10,000 keep the memory small. */
+/** Returns the permission of each Patient. `patients`: distinct ids, at most 10,000, to limit memory. */
 export type MemberJudge = (patients: readonly string[]) => Promise<ReadonlyMap<string, MemberPermission>>
 
 /** Returns a judge for many batches. It reads each opt-out Group once, so create a new one for each match or plan. */
@@ -83,7 +83,7 @@ export async function findDeniers(
   return new Set((await findDenials({ data, recipient, now }, groups, patients, () => undefined)).keys())
 }
 
-/** Returns the reason for each Patient that denies. `judgeOwn`: receives the Consents of the Patients themselves that deny nothing. */
+/** Returns the reason for each Patient that denies. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. */
 async function findDenials(
   { data, recipient, now }: Pick<PermissionContext, 'data' | 'recipient' | 'now'>,
   groups: OptOutGroups,
@@ -128,7 +128,7 @@ function attestedPermitOf(consent: Resource, attestedBy: string, { data, now }: 
   return { isPermitted: true, excluded: [], ...(attestation.until === undefined ? {} : { until: attestation.until }) }
 }
 
-/** Judges a stored Consent as at the match. For a client of the payer itself it may name any recipient. */
+/** Judges a stored Consent by the rules of the match. For a client of the payer itself it may name any recipient. */
 function permitOf(consent: Resource, { data, recipient, payer, sensitiveLabels, now }: PermissionContext): MemberPermission {
   const { timeZone } = data.reading
   const recipients = recipientsOf(consent)
@@ -145,14 +145,14 @@ const withheld = (reason: WithheldReason): MemberPermission => ({ isPermitted: f
 
 const ENDS: readonly ConsentFault[] = ['status', 'period']
 
-/** Reasons by what they tell, the least first. */
+/** Reasons by how much they explain to the operator, the least first. */
 const RANKS: readonly WithheldReason[] = ['no-consent', 'consent-not-complied-with', 'consent-ended']
 
-/** Returns what two Consents of a member permit together: all that one of them permits, as long as one of them does. */
+/** Returns the joint permission of two Consents of a member: all data that one of them permits, until the later end. */
 function widerOf(a: MemberPermission, b: MemberPermission): MemberPermission {
   if (!a.isPermitted) return b.isPermitted || RANKS.indexOf(b.reason) > RANKS.indexOf(a.reason) ? b : a
   if (!b.isPermitted) return a
-  // Every Consent that excludes labels excludes those of the payer.
+  // Every Consent that excludes labels excludes the sensitive labels of the payer.
   const excluded = a.excluded.length < b.excluded.length ? a.excluded : b.excluded
   return { isPermitted: true, excluded, ...(a.until === undefined || b.until === undefined ? {} : { until: Math.max(a.until, b.until) }) }
 }

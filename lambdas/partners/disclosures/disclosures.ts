@@ -1,11 +1,11 @@
 /**
- * Record of what partners received about which members. Each match and each export for a partner has a blob with one line for the request and
- * one for each member. It holds no content of resources.
+ * Records of disclosures: the data of members that partners received. Each match and each export for a partner has a blob with one line for
+ * the request and one for each member. It contains no content of resources.
  */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Unmatched } from '../outcomes.ts'
 
-/** Outcome for one member. A text that is none of these is the reason for which an export leaves the member out. */
+/** Outcome for one member. Any other text is the reason why an export omits the member. */
 export type DisclosureOutcome = 'matched' | 'exported' | Unmatched | (string & {})
 
 /**
@@ -50,7 +50,10 @@ export async function writeDisclosures(
   await blobs.put(keyOf(request), { bytes: new TextEncoder().encode(text), contentType: 'application/x-ndjson' })
 }
 
-/** Condition on disclosures. All given properties must hold. `patient`: id. `from`, `to`: half-open, in milliseconds since 1970. */
+/**
+ * Filter of disclosures. All given properties must match. `patient`: id. `from`: inclusive, `to`: exclusive, both in milliseconds since
+ * 1970.
+ */
 export type DisclosureFilter = {
   readonly tenant?: string
   readonly patient?: string

@@ -37,7 +37,7 @@ export class ContainedResources {
     }
   }
 
-  /** Returns the extensions that refer to what was sent of the member. */
+  /** Returns the extensions that refer to the sent resources of the member. */
   extensionsOf = (member: SentMember): readonly Element[] => this.#members.get(member)!.extensions
 
   /** Returns the reference to the sent Patient of the member. */
@@ -74,7 +74,7 @@ function withoutForbidden({ meta, contained, ...others }: Resource): Resource {
   return { ...content, resourceType: others.resourceType, ...(Object.keys(rest).length === 0 ? {} : { meta: rest }) } as Resource
 }
 
-/** A Reference needs an element, so that one without any gets a text. */
+/** Adds a text to an empty Reference, because R4 requires an element. */
 function withoutContained(found: Element & { readonly reference: string }): Element {
   if (!found.reference.startsWith('#')) return found
   const { reference, ...others } = found

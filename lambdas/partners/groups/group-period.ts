@@ -11,8 +11,8 @@ export const isGroupInForce = ({ active, characteristic }: Resource, now: number
   itemsOf(characteristic).every(({ valueReference, period }) => !isElement(valueReference) || covers(period, now, timeZone))
 
 /**
- * Returns the end of the period, in milliseconds since 1970. A Group without members has no end: its start counts. Without a start it is the
- * earliest instant.
+ * Returns the end of the period, in milliseconds since 1970. A Group without members has no end, so its start applies.
+ * Without a start it is the earliest instant.
  */
 export function groupEndOf({ characteristic }: Resource, timeZone?: string): number {
   const periods = itemsOf(characteristic).flatMap(({ valueReference, period }) => (isElement(valueReference) ? [period] : []))

@@ -1,4 +1,6 @@
-/** Builds the Groups of a match: of members that were found, not found, or whose permission is missing. http://hl7.org/fhir/us/davinci-pdex */
+/**
+ * Builds the Groups of a match: members that were found, that were not found, and without a permission. http://hl7.org/fhir/us/davinci-pdex
+ */
 import { PARTNER_MARK_SYSTEM, partnerMarkOf } from '../../access/partner-mark.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
@@ -7,7 +9,7 @@ import { MATCH_RESULTS, MATCHED_GROUP, NOT_MATCHED_GROUP, OPT_OUT_GROUP, OPT_OUT
 import type { PartyIdentifier } from '../elements.ts'
 import { ContainedResources, type SentMember } from './contained-resources.ts'
 
-/** Member that was found. `patient`: id of the own Patient. */
+/** Found member. `patient`: id of the stored Patient. */
 export type MatchedMember = SentMember & {
   readonly patient: string
   /** Instant at which the permission ends, in milliseconds since 1970. */
@@ -19,13 +21,13 @@ export type Party = { readonly name?: string; readonly identifier: PartyIdentifi
 
 /** Parts that all Groups of a match have in common. */
 export type MatchParties = {
-  /** Partner that asked. `id`: id of its client. */
+  /** Partner that requested the match. `id`: id of its client. */
   readonly partner: Party & { readonly id: string }
-  /** Absent: a payer. */
+  /** Kind of the partner. Absent: a payer. */
   readonly kind?: PartnerKind
   /** Payer that runs the server. `identifier`: absent if the settings name none; Consents of members then permit nothing. */
   readonly payer: Partial<Party>
-  /** Milliseconds since 1970. */
+  /** Instant of the match, in milliseconds since 1970. */
   readonly now: number
   readonly bases: BaseUrls
 }
@@ -59,13 +61,13 @@ type SentGroup = MatchParties & { readonly members: readonly SentMember[] }
 export const notMatchedGroupOf = ({ members, ...parties }: SentGroup): Resource =>
   groupOf(parties, NO_MATCH, NOT_MATCHED_GROUP[parties.kind ?? 'payer'], sentPartsOf(members, parties))
 
-/** Returns the Group of the members whose data may not be given. It has no reason. */
+/** Returns the Group of the members without a permission. It names no reason. */
 export const constrainedGroupOf = ({ members, ...parties }: SentGroup): Resource =>
   parties.kind === 'provider'
     ? groupOf(parties, CONSTRAINED, OPT_OUT_GROUP, { ...sentPartsOf(members, parties), value: OPTED_OUT })
     : groupOf(parties, CONSTRAINED, NOT_MATCHED_GROUP.payer, sentPartsOf(members, parties))
 
-/** Its profile wants a scope in place of the partner. */
+/** The profile of this Group requires a scope instead of the partner. */
 const OPTED_OUT: Element = {
   valueCodeableConcept: { coding: [{ system: OPT_OUT_SCOPES, code: 'provider-specific', display: 'Provider-Specific Opt-Out' }] },
 }
@@ -108,7 +110,7 @@ function groupOf(
   }
 }
 
-/** A Reference needs an element, so that one without any gets a text. */
+/** Adds a text to an empty Reference, because R4 requires an element. */
 const referenceTo = ({ name = '', identifier }: Partial<Party>): Element =>
   identifier === undefined && name === ''
     ? { display: 'Payer' }

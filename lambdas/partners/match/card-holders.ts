@@ -11,7 +11,7 @@ export const MAX_CANDIDATES = 50
 const MAX_COVERAGES = 500
 /** Maximum numbers of one search. */
 const NUMBERS = 500
-/** Expected resources with one number. A search that finds more on average is divided. */
+/** Expected resources for each number. A search that finds more on average is divided. */
 const EXPECTED = 4
 
 /** Cards that were found, by the id of their Patient. */
@@ -91,7 +91,7 @@ async function findCarriers(
 /** Searches find no longer number. A resource that they find by another number does not count for it either. */
 const isSearchable = ({ system = '', value }: PartyIdentifier): boolean => system.length + value.length < MAX_SEARCHABLE_CHARACTERS - 2
 
-/** `overfull`: criteria that more resources meet than the limit. */
+/** `overfull`: criteria that match more resources than the limit. */
 type FoundNumbers = { readonly resources: readonly Resource[]; readonly overfull: ReadonlySet<string> }
 
 async function findAny(data: MemberData, { type, parameter, limit }: Lookup, criteria: readonly string[]): Promise<FoundNumbers> {

@@ -13,7 +13,7 @@ export type MemberMatch =
 
 const NONE: MemberMatch = { kind: 'none' }
 
-/** Returns the outcome for one person. It is the same as among others. */
+/** Returns the outcome for one person. It equals the outcome of this person in `findMembers`. */
 export const findMember = async (data: MemberData, person: SentPerson): Promise<MemberMatch> => (await findMembers(data, [person]))[0]!
 
 /** Returns the outcome for each person, in their order. */
@@ -45,7 +45,7 @@ async function outcomeOf(
   return { kind: 'match', patient: first.patient }
 }
 
-/** Patients that are read at once. */
+/** Maximum Patients that are read at once. */
 const PAGE = 100
 
 /** Reads each Patient once. */

@@ -101,7 +101,7 @@ export const cardOfPatient = (patient: Resource, { memberIdentifiers }: Card): F
 const hasIdentifier = (resource: Resource, sent: readonly PartyIdentifier[]): boolean =>
   identifiersOf(resource).some((own) => sent.some((each) => isSameIdentifier(each, own)))
 
-/** Whether a sent identifier is this stored one. */
+/** Whether a sent identifier equals a stored identifier. */
 export const isSameIdentifier = (sent: PartyIdentifier, own: PartyIdentifier): boolean =>
   sent.value.toLowerCase() === own.value.toLowerCase() && (sent.system === undefined || sent.system === own.system)
 

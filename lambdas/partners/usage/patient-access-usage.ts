@@ -1,12 +1,12 @@
 /**
- * Counts transfers of patient data to apps, as US payers report them each year: how many members' data were transferred, and how many members'
- * more than once. https://www.ecfr.gov/current/title-42/section-422.119#p-422.119(f)
+ * Counts transfers of patient data to apps, as US payers report them each year: the number of members whose data were transferred, and the
+ * number of members with several transfers. https://www.ecfr.gov/current/title-42/section-422.119#p-422.119(f)
  */
 import type { Transfer } from '../../ports/security/transfers.ts'
 import type { MemberPlans } from './member-plans.ts'
 
 /**
- * Counts of one period. `enrollees`: patients whose data were transferred. `repeated`: those of them with two or more transfers. `apps`:
+ * Counts of one period. `enrollees`: patients whose data were transferred. `repeated`: patients with two or more transfers. `apps`:
  * clients that received data.
  */
 export type UsageCounts = { readonly enrollees: number; readonly repeated: number; readonly apps: number }
@@ -14,7 +14,7 @@ export type UsageCounts = { readonly enrollees: number; readonly repeated: numbe
 /** Counts of a year and of each of its months. `month`: as `2026-01`. */
 export type PatientAccessUsage = UsageCounts & { readonly months: readonly (UsageCounts & { readonly month: string })[] }
 
-/** Counts the transfers. `tenant`: counts only those of the tenant. */
+/** Counts the transfers. `tenant`: counts only transfers of this tenant. */
 export async function countTransfers(transfers: AsyncIterable<Transfer>, tenant?: string): Promise<PatientAccessUsage> {
   const year = new Tally()
   const months = new Map<string, Tally>()

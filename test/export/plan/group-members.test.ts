@@ -113,7 +113,7 @@ describe('The members of a Group', () => {
     ])
     await world.save(3, group('g', ...Array.from({ length: 150 }, (_, i) => member(`Group/${i}`))))
     const { passedOver } = (await membersAt(4))!
-    expect([passedOver.length, passedOver.at(-1)]).toEqual([101, '50 more were passed over'])
+    expect([passedOver.length, passedOver.at(-1)]).toEqual([101, '50 further messages are omitted'])
   })
 
   it('are marked as added if they joined after _since', async () => {
