@@ -68,7 +68,7 @@ export async function readStageDeployment(stage: string) {
   return { stage, region, stateTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
 }
 
-/** Opens the records of what partners received from the selected server. */
+/** Opens the records of disclosures of the selected server. */
 export async function openDisclosureRecords(place: ServerLocationOptions): Promise<DisclosureRecords> {
   if (place.stage === undefined) return openDisclosures(await dataFolderAt(serverLocationOf(place)))
   const { region, bucket } = await readStageDeployment(place.stage)

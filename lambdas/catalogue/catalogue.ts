@@ -52,7 +52,7 @@ type Row = {
   readonly head?: false
 }
 
-/** Matches of members, of one or of many. */
+/** Matches of one member or of many members. */
 const MATCH = { column: 'MATCH', scopes: 'own', claim: 'operation', lambda: 'member-match' } as const
 /** Kick-offs of exports. No HEAD, because GET starts a job. */
 const EXPORT = { column: 'EXPORT', scopes: 'own', claim: 'operation', lambda: 'export', head: false } as const

@@ -37,7 +37,7 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResu
 }
 
 /**
- * Returns the record of a request of public read. A directory must keep no record of what a consumer looked for, so it names the type only.
+ * Returns the record of a request of public read. A directory must not record the searches of consumers, so the record names only the type.
  * https://hl7.org/fhir/us/davinci-pdex-plan-net/
  */
 const publicRecordOf = (

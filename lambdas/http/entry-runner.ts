@@ -73,7 +73,7 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
 
 /**
  * Returns the caller of the Bundle, who is also the caller of each entry. If a field of Caller is missing here, the code does not compile.
- * Public read includes no Bundle.
+ * Requests without a token cannot send a Bundle.
  */
 const callerIn = ({
   tenant,

@@ -7,8 +7,8 @@ import { addRebuild, type CustomParameter, type Definitions } from './custom-def
 
 /**
  * Replaces the parameters of packages by `wanted`, and requests rebuilds of all tenants that build the new ones. A parameter that `wanted`
- * lacks ends at once. One with another definition of the same code is searched until its replacement is built. Those beyond the quota of one
- * tenant or the total capacity are left out. Returns the same object if nothing changes. `at`: now, in ms since 1970.
+ * lacks ends at once. Searches use a parameter with another definition of the same code until its replacement is built. Omits parameters
+ * beyond the quota of one tenant or the total capacity. Returns the same object if nothing changes. `at`: now, in ms since 1970.
  */
 export function withPackageParameters<State extends Definitions>(state: State, wanted: readonly CustomMapping[], at: number): State {
   const before = packageParametersIn(state)
@@ -21,7 +21,7 @@ export function withPackageParameters<State extends Definitions>(state: State, w
   })
   const definitions = [...kept, ...fresh, ...others]
   const building = new Set([...kept, ...fresh].flatMap((each) => (each.state === 'building' ? each.mapping.base : [])))
-  // A rebuild that an attempt has taken goes on, because only its end removes the index that it fills.
+  // A started rebuild continues, because only its end removes the index that it fills.
   const rebuilds = state.rebuilds.filter((each) => each.forPackages === undefined || building.has(each.type) || 'taken' in each)
   return requestPackageRebuilds({ ...state, definitions, rebuilds }, [...new Set(fresh.map(({ mapping }) => mapping.base))])
 }

@@ -7,7 +7,7 @@ import { searchContextOf } from './search-context.ts'
 
 /**
  * Throws a RangeError if public read is not possible with the other settings, or if a condition is not decidable by search parameters of
- * R4. SearchParameters of tenants and packages decide no condition: their authors would then decide what is public.
+ * R4. SearchParameters of tenants and packages cannot be used in a condition, because their authors would then decide which data is public.
  */
 export function checkPublicRead(config: Config): void {
   const { publicRead, publicReadTenant, access, tenancy } = config

@@ -212,7 +212,7 @@ export function suppressServiceStackFindings(
     {
       rules: [`AwsSolutions-IAM5[Resource::<${idIn(stack, 'Exports/Bucket')}.Arn>/exports/*/request/*]`],
       at: /^MemberMatch\/Role$/,
-      reason: 'Each match has a request of its own',
+      reason: 'Each match has a separate request',
     },
     {
       rules: exports.flatMap(targetOf).flatMap((target) => (target === undefined ? [] : [partOf(stack, target)])),

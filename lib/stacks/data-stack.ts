@@ -166,9 +166,9 @@ export class DataStack extends Stack {
   }
 
   /**
-   * Creates the bucket for data. `bodies/`: bodies too large for an item; those of an earlier server version are in `overflow/`. `queries/`,
-   * `tokens/`: data that search links refer to. `packages/`: definitions that operators added. `disclosures/`: what partners received.
-   * `aws/`: records that no function could process. Access logs show the keys of its objects, so no key names a resource.
+   * Creates the bucket for data. `bodies/`: bodies too large for an item; those of an earlier server version are in `overflow/`.
+   * `queries/`, `tokens/`: data that search links refer to. `packages/`: definitions that operators added. `disclosures/`: records of
+   * disclosures. `aws/`: records that no function could process. Access logs show the keys of its objects, so no key names a resource.
    */
   #dataBucket(settings: Settings): IBucket {
     const { disclosureYears } = readConfig(serviceEnvironmentOf(settings))

@@ -176,7 +176,7 @@ describe('A package that is added to a running server', () => {
       0,
       [
         'fhir: http://example.org/empty is not used: It does not say which codes it has',
-        `fhir: ${guideCanonicalOf('far')} is not used: It differs from ${guideCanonicalOf('unheard-of')}, which is not there`,
+        `fhir: ${guideCanonicalOf('far')} is not used: It derives from ${guideCanonicalOf('unheard-of')}, which is not loaded`,
         `fhir: ${guideCanonicalOf('none')} is not used: It has neither a snapshot nor a differential`,
         `fhir: ${guideCanonicalOf('r5')} is not used: It is of FHIR 5.0.0`,
         `fhir: ${guideCanonicalOf('up')} is not used: R4 has no type ../../up`,

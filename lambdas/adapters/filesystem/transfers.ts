@@ -1,6 +1,6 @@
 /**
- * Transfers in files: the audit record of the first transfer of a patient, app and day, reduced to its names. It stands in a folder of its
- * own, because audit records expire earlier.
+ * Transfers in files: the audit record of the first transfer of a patient, app and day, reduced to names. They have a separate folder,
+ * because audit records expire earlier.
  */
 import { existsSync } from 'node:fs'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
@@ -58,7 +58,7 @@ export class FilesystemTransferReader implements TransferReader {
   readonly #folder: string
   readonly #onDamaged: (file: string, line: number) => void
 
-  /** `folder`: may be missing. `onDamaged`: called for each line that is no record and is skipped. */
+  /** `folder`: may be missing. `onDamaged`: called for each skipped line, which is not a record. */
   constructor(folder: string, onDamaged: (file: string, line: number) => void) {
     this.#folder = folder
     this.#onDamaged = onDamaged

@@ -3,7 +3,8 @@ import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 
 /**
- * Returns a seal that stores the generation in each sealed text. A text without one is of generation 0, before any restore. Digests are
+ * Returns a seal that stores the generation in each sealed text. A text without a generation has generation 0, before any
+ * restore. Digests are
  * equal in all generations.
  */
 export const sealOfEpoch = (seal: Seal & QueryDigest, epoch: number): Seal & QueryDigest => ({

@@ -51,7 +51,10 @@ const methodsOf = (methods: readonly string[]) => (endpoint: string, publicToo: 
   [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ASSERTION_ALGORITHMS,
 })
 
-/** Scopes that discovery lists: those for all types, and those of matches. The server also supports scopes for one type and with conditions. */
+/**
+ * Scopes that discovery lists: scopes for all types, and scopes of matches. The server also supports scopes for one type and with
+ * conditions.
+ */
 const SCOPES = [
   ...['openid', 'fhirUser', 'profile', 'launch', 'launch/patient', 'offline_access', 'online_access'],
   ...['patient', 'user', 'system'].flatMap((context) => ['cruds', 'rs', 'read', 'write', '*'].map((access) => `${context}/*.${access}`)),

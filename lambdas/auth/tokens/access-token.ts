@@ -63,7 +63,7 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
   return { token: await signToken(ports, claims), life }
 }
 
-/** Returns the claims of a partner. They make its token one of a partner, which opens the data of at most one member. */
+/** Returns the claims that make a token one of a partner. Such a token opens the data of at most one member. */
 // guard: partner-token-names-its-partner
 export const partnerClaimsOf = ({ partner }: Pick<Client, 'partner'>): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
   partner === undefined ? {} : { partner: partner.kind, partner_identifiers: partner.identifiers.map(identifierTextOf) }

@@ -1,4 +1,4 @@
-/** Status of a bulk export: its progress, then its manifest. Also the list of exports, and links to files of partners. */
+/** Status of a job: its progress, then its manifest. Also the list of jobs, and links to files of partners. */
 import { downloadingSteps } from '../../http/pipelines/downloading.ts'
 import { listExports } from '../../interactions/export/list.ts'
 import { partnerFile, redirectToLink } from '../../interactions/export/partner-file.ts'

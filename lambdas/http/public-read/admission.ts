@@ -11,8 +11,8 @@ import type { RoutedRequest } from '../steps/authenticate.ts'
 const HEADERS_FOR_TOKENS = ['x-consistency', 'x-index-token']
 
 /**
- * Returns the function that finds the token of public read for a request without credentials. It finds none if the request needs a token of
- * its own: for its interaction, its type, another tenant, or a preference of administrators.
+ * Returns a function that returns the token of public read for a request without credentials. It returns undefined if the request requires
+ * credentials: because of its interaction, its type, another tenant, or a preference of administrators.
  */
 export function publicAdmission(settings: PublicReadSettings): (request: RoutedRequest) => VerifiedToken | undefined {
   const { token, opens } = publicAccessOf(settings)

@@ -1,6 +1,6 @@
 /**
- * Limits the requests of public read, which any machine may send: those of each client network, and all together. Requests with a token
- * have other limits.
+ * Limits the requests of public read, which any machine may send: for each client network, and for all together. Requests with a token have
+ * other limits.
  */
 import { networkOf } from '../../auth/login/client-network.ts'
 import { FhirError } from '../../fhir/outcome.ts'
@@ -59,7 +59,7 @@ export class PublicRates {
   }
 }
 
-/** Adds what has accrued since the last change. A clock that was set back adds nothing. */
+/** Adds the requests that accrued since the last change. A clock that was set back adds none. */
 function grow(allowance: Allowance, at: number, rate: number, most: number): void {
   allowance.left = Math.min(most, allowance.left + (Math.max(0, at - allowance.at) / SECOND) * rate)
   allowance.at = at
@@ -69,7 +69,7 @@ function grow(allowance: Allowance, at: number, rate: number, most: number): voi
 const tooMany = (origin: string, wait: number): FhirError =>
   new FhirError(
     429,
-    [{ severity: 'error', code: 'throttled', text: `Too many requests without a token from ${origin}: try again later` }],
+    [{ severity: 'error', code: 'throttled', text: `Too many requests without a token from ${origin}. Try again later` }],
     {
       'retry-after': String(Math.max(1, Math.ceil(wait))),
     },

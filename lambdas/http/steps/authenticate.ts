@@ -27,8 +27,8 @@ export type RoutedRequest = {
 }
 
 /**
- * Access of requests without credentials, by the setting publicRead. `tokenOf`: returns the token of the request, or undefined if it needs one
- * of its own. `prepare`: runs before each request with that token. Throws FhirError 429 if its client sends too many.
+ * Access of requests without credentials, by the setting publicRead. `tokenOf`: returns the token of the request, or undefined if the
+ * request requires credentials. `prepare`: runs before each request with that token. Throws FhirError 429 if its client sends too many.
  */
 export type PublicRead = {
   readonly tokenOf: (request: RoutedRequest) => Awaitable<VerifiedToken | undefined>
@@ -136,8 +136,8 @@ const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
 const NO_EXPORT = 'An exchanged token cannot use exports'
-/** A match stores a Group and Consents. */
-const NO_MATCH = 'An exchanged token only reads, and matches no members'
+/** Error of a match by an exchanged token. Such a token only reads, and a match stores a Group and Consents. */
+const NO_MATCH = 'An exchanged token may only read and search. It cannot match members'
 
 /**
  * Result of the check before the body is read. `unread`: error that rejects the request, whatever its body is. `limit`: maximum bytes of

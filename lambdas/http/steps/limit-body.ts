@@ -14,13 +14,13 @@ const REPLACEMENT = '\ufffd'
 const REPLACED =
   'The body contains U+FFFD. API Gateway writes this character in place of bytes that are not UTF-8, so the body may differ from what was sent. Nothing was changed. Send text as UTF-8, write the character as \\ufffd in JSON, and send other content in a Binary as JSON'
 
-/** Operations whose request a client may divide, because it is a list of members. */
+/** Operations with a list of members, which a client may divide into several requests. */
 const DIVISIBLE: ReadonlySet<string> = new Set<InteractionCode>(['bulk-member-match', 'provider-member-match'])
 
 /** `limit`: maximum bytes of a body. Longer bodies are answered 413. */
 export const limitBody = (limit: number): Step => ({
   before({ event: { http, interaction } }) {
-    const advice = DIVISIBLE.has(interaction) ? ': send several requests, each with a part of the members' : ''
+    const advice = DIVISIBLE.has(interaction) ? '. Send several requests, each with a part of the members' : ''
     // guard: body-size-limit
     if (http.bodyTooLong || http.body.length > limit) throw fhirError(413, 'too-long', `The body is longer than ${limit} bytes${advice}`)
     const encoding = http.headers['content-encoding'] ?? 'identity'

@@ -1,4 +1,4 @@
-/** Parts with which a follower of the change feed is opened. */
+/** Parts of a follower of the change feed. */
 import type { ChangeFeed } from '../../ports/store/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import type { SearchContext } from '../../search/search-context.ts'

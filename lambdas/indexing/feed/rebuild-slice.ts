@@ -64,8 +64,8 @@ export function readRebuildSlice(
 const SHARE = 100
 
 /**
- * Reads the next slice of a rebuild for all tenants, one tenant after the other. `tenants`: those that the rebuild covers, in a fixed order.
- * `done` and `total` of the rebuild count SHARE for each tenant.
+ * Reads the next slice of a rebuild for all tenants, one tenant after the other. `tenants`: tenants that the rebuild covers, in a fixed
+ * order. `done` and `total` of the rebuild count SHARE for each tenant.
  */
 export function readSharedRebuildSlice(
   index: RebuiltIndex,

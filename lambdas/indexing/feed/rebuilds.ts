@@ -30,8 +30,8 @@ export type FeedRebuildsParts = {
 type Ahead = { readonly slice: RebuildSlice; readonly by: SearchContext; read?: PrefetchedResources; readonly overtaken: Set<string> }
 
 /**
- * The current rebuild of a tenant, or of all tenants. `turn`: number of its last turn, 0 before the first. Turns of all tenants are numbered
- * together. `tenants`: those that a rebuild for all tenants covers.
+ * The current rebuild of a tenant, or of all tenants. `turn`: number of its last turn, 0 before the first. Turns of all tenants are
+ * numbered together. `tenants`: tenants that a rebuild for all tenants covers.
  */
 type Work = {
   readonly rebuild: Rebuild

@@ -6,7 +6,7 @@ type Notes = Pick<FollowingIndex, 'note' | 'setNote'>
 
 const PARTS = ['definitions', 'rebuilds', 'poisoned'] as const
 
-/** Returns the definitions that the index has stored. An earlier version of the server stored all parts in the note of the first one. */
+/** Returns the definitions that the index has stored. An earlier release stored all parts in the note of the first one. */
 export const readDefinitions = (index: Notes): Definitions =>
   Object.assign({}, NO_DEFINITIONS, ...PARTS.map((part) => JSON.parse(String(index.note(part) ?? '{}')))) as Definitions
 

@@ -1,10 +1,10 @@
-/** Public read in the CapabilityStatement: what a request without a token may read and search. */
+/** Public read in the CapabilityStatement: types that a request without a token may read and search. */
 import { parsePublicScopes } from '../../access/public-access.ts'
 import type { Letter } from '../../access/scopes.ts'
 import type { Element } from '../../fhir/resource.ts'
 import type { Choices } from '../interaction.ts'
 
-/** Returns the description of the security, or nothing if there is no public read. */
+/** Returns the description of the security, or an empty object without public read. */
 export const publicSecurityOf = ({ publicRead }: Choices): Element =>
   publicRead === ''
     ? {}

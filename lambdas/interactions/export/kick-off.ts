@@ -168,9 +168,9 @@ const needsAssertion = (): FhirError =>
     'Starting an export requires an access token obtained with a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION. Nothing was started',
   )
 
-/** Files of `$export` have no view, and no rule says whose data they may contain. */
+/** Error of a `$export` by a partner. Its files have no view, and no rule limits their patients. */
 const needsPartnerExport = (): FhirError =>
-  forbidden('A partner exports the members of a Group: Group/[id]/$davinci-data-export. Nothing was started')
+  forbidden('A partner cannot start this export. Use Group/[id]/$davinci-data-export. Nothing was started')
 
 /** Retry-After in seconds, if the client already runs the maximum of exports. */
 const AGAIN = '60'

@@ -22,7 +22,7 @@ type PartnerFilePorts = Pick<Ports, 'clock' | 'choices'> & {
 /** Returns the response with the file, or with a link to it. */
 type Delivery = (job: Job, file: JobFile) => Promise<FhirResponse>
 
-/** How long a link is valid that a partner receives for its token, in milliseconds. The download must begin within this time. */
+/** How long a link for a partner is valid, in milliseconds. The download must begin within this time. */
 const LINK_MS = 5 * 60_000
 
 /**
@@ -40,7 +40,7 @@ export const partnerFile =
     if (job.tenant !== tenant || !isOwnJob(job, request)) throw noFile()
     // guard: partner-file-of-registered-partner
     if (access.partner !== undefined && (await clients.get(client))?.partner === undefined)
-      throw forbidden('This client is not registered as a partner')
+      throw forbidden('This client is not registered as a partner of this server')
     const name = fileNameOf(path)
     const file = job.files?.find((each) => each.name === name)
     if (file === undefined) throw noFile()
@@ -50,7 +50,10 @@ export const partnerFile =
     return { ...(await deliver(job, file)), job }
   }
 
-/** Whether exports for a partner with this access contain the type. Tokens of one member cover no files, which hold data of many. */
+/**
+ * Whether exports for a partner with this access contain the type. Tokens with a member in context cover no files, because files contain
+ * data of many members.
+ */
 function covers({ clauses, partner }: Access, type: string): boolean {
   const exported = partner?.exported ?? clauses
   return exported.some((clause) => [type, '*'].includes(clause.type) && clause.letters.includes('r') && clause.within === undefined)

@@ -33,7 +33,7 @@ export const startPartnerExport =
     })
   }
 
-/** Returns what the caller grants an export, or undefined for a client that may not start one. */
+/** Returns the access of an export of the caller, or undefined for a client that may not start one. */
 function exportedBy(access: Access): readonly AccessClause[] | undefined {
   if (access.partner !== undefined) return access.partner.exported
   // guard: partner-export-by-whole-access

@@ -21,4 +21,4 @@ export type ExportPorts = {
 }
 
 /** Error of a kick-off without `Prefer: respond-async`. `what`: begins the sentence. */
-export const needsPrefer = (what: string): FhirError => fhirError(400, 'required', `${what} is asked for with Prefer: respond-async`)
+export const needsPrefer = (what: string): FhirError => fhirError(400, 'required', `${what} requires the header Prefer: respond-async`)

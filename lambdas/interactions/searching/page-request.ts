@@ -68,7 +68,7 @@ export async function parsePageRequest(ports: PagePorts, request: FhirRequest): 
   return asked
 }
 
-/** Whether links must not show the parameters of the body. Those of public read are shown, so that nothing of them is stored. */
+/** Whether links must not show the parameters of the body. Links of public read show them, so that the server stores none. */
 const hidesParameters = ({ posted, isPublic }: FhirRequest): boolean => posted && isPublic !== true
 
 const wholeOf = async (ports: PagePorts, request: FhirRequest, carried: Carried): Promise<Cursor> =>

@@ -14,7 +14,7 @@ const PUBLIC_BUDGET = 2_000
 export function limitPublicParameters(pairs: ParameterPairs): ParameterPairs {
   for (const [name, value] of pairs)
     if (name === '_group' || (name === '_total' && value === 'accurate'))
-      throw fhirError(400, 'too-costly', `A search without a token takes no ${name === '_group' ? name : '_total=accurate'}`)
+      throw fhirError(400, 'too-costly', `A search without a token cannot use ${name === '_group' ? name : '_total=accurate'}`)
   return pairs.map(([name, value]) => [name, name === '_count' && Number(value) > PUBLIC_COUNT ? String(PUBLIC_COUNT) : value])
 }
 

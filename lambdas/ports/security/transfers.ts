@@ -1,6 +1,6 @@
 /**
- * Transfers of patient data to apps. US payers report each year how many members' data were transferred (42 CFR 422.119(f)). Audit records
- * expire before, so transfers are stored and retained separately.
+ * Transfers of patient data to apps. US payers report each year for how many members data were transferred (42 CFR 422.119(f)). Audit
+ * records expire before the report, so transfers are stored and retained separately.
  */
 import { auditDayOf } from './audit-lines.ts'
 import type { AuditRecord } from './audit-log.ts'
@@ -23,10 +23,10 @@ export function transferOf([record]: readonly AuditRecord[]): Transfer | undefin
   return { day: auditDayOf(at), tenant, patient: patient!, client: client! }
 }
 
-/** Maximum transfers that a server remembers. Above it the oldest are forgotten, and may be written again. */
+/** Maximum cached transfers of a server. Above it the oldest are removed, and may be written again. */
 const MOST_KNOWN = 50_000
 
-/** Transfers that are written already, so that only the first request of a day writes one. `most`: maximum of remembered transfers. */
+/** Cache of written transfers, so that only the first request of a day writes one. `most`: maximum cached transfers. */
 export class KnownTransfers {
   readonly #known = new Set<string>()
   readonly #most: number
@@ -35,7 +35,7 @@ export class KnownTransfers {
     this.#most = most
   }
 
-  /** Whether the transfer is not known yet. It is known afterwards. */
+  /** Whether the transfer is not cached. Adds it to the cache. */
   add(transfer: Transfer): boolean {
     const key = keyOf(transfer)
     if (this.#known.has(key)) return false
@@ -44,7 +44,7 @@ export class KnownTransfers {
     return true
   }
 
-  /** Forgets a transfer that could not be written. */
+  /** Removes a transfer that could not be written from the cache. */
   remove(transfer: Transfer): void {
     this.#known.delete(keyOf(transfer))
   }

@@ -109,6 +109,6 @@ export function openDeploymentTransferReader({ region, stateTable }: Pick<Deploy
   return { read: (year) => reader.read(year), close: () => client.destroy() }
 }
 
-/** Opens the records of what partners received from a deployment. `bucket`: S3 bucket of its data. */
+/** Opens the records of disclosures of a deployment. `bucket`: S3 bucket of its data. */
 export const openDeploymentDisclosures = ({ region, bucket }: { readonly region: string; readonly bucket: string }): DisclosureRecords =>
   openS3BlobStore(bucket, { region })

@@ -41,7 +41,7 @@ const matchPorts = (): MatchStorePorts => ({
   ...{ clock: clock(), expressions: expressions(), progress: indexProgress(), identifiersOf, rows: jobRows() },
   heads: (...asked) => store().heads(...asked),
   writer: writerWithRows(store(), identifierRows()),
-  // The server built these resources. Nothing that the client sent may fail the job of all members.
+  // The server built these resources, so they need no validation. An invalid part of the request must not fail the job of all members.
   profiled: () => [],
 })
 

@@ -1,4 +1,4 @@
-/** Records of what partners received, in a data folder. */
+/** Records of disclosures to partners, in a data folder. */
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
@@ -6,7 +6,7 @@ import { checkHasData, DISCLOSURES_FOLDER } from './lost-files.ts'
 
 export { type Disclosure, type DisclosureFilter, readDisclosures } from '../../partners/disclosures/disclosures.ts'
 
-/** Records that can be read. */
+/** Store of records, for reading only. */
 export type DisclosureRecords = Pick<BlobStore, 'list' | 'get'>
 
 /** Opens the records of a data folder, whose server may run. Throws an Error for a folder without a store. */

@@ -18,7 +18,7 @@ export const RESTORED_STORE_FILE = 'restored.db'
 export const AUDIT_FOLDER = 'audit'
 /** Folder with the transfers, which `fhir usage` counts. */
 export const TRANSFERS_FOLDER = 'usage'
-/** Folder with the records of what partners received. */
+/** Folder with the records of disclosures. */
 export const DISCLOSURES_FOLDER = 'disclosures'
 
 /** Maximum attempts to create a store that another command creates, and milliseconds between two of them. */

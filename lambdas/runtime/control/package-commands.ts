@@ -33,7 +33,7 @@ export type PackageAdministration = { readonly store: PackageStore; readonly rec
 
 export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
-  /** SearchParameters of the package, with the reason why the server does not search by one. */
+  /** SearchParameters of the package, each with its state, and a reason if searches cannot use it. */
   readonly parameters: readonly PackageParameter[]
   /** Types whose index documents are rebuilt for its new search parameters. */
   readonly rebuilt: readonly string[]
@@ -237,8 +237,8 @@ async function baseless(store: PackageStore, { profiles }: Package): Promise<rea
     if (isWhole || withoutVersion(base) === `http://hl7.org/fhir/StructureDefinition/${type}`) continue
     const above = await all.profile(base)
     // In a dry run the package is not stored.
-    if (above === undefined && !own.has(withoutVersion(base))) found.push({ url, reason: `It differs from ${base}, which is not there` })
-    else if (above?.isRetired) found.push({ url, reason: `It differs from ${base}, which is retired` })
+    if (above === undefined && !own.has(withoutVersion(base))) found.push({ url, reason: `It derives from ${base}, which is not loaded` })
+    else if (above?.isRetired) found.push({ url, reason: `It derives from ${base}, which is retired` })
   }
   return found
 }

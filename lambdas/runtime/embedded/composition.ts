@@ -78,7 +78,7 @@ export type ServerCoreParts = {
   readonly blobs: BlobStore
   /** Log of all requests. Absent: there is none. */
   readonly requestLog?: RequestLog
-  /** Access of requests without a token. Absent: they have none. */
+  /** Access of requests without a token. Absent: such requests have no access. */
   readonly publicRead?: PublicRead | undefined
   /** Answers requests for the health of the server. Absent: they are answered 404. */
   readonly health?: Endpoint
@@ -119,7 +119,7 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
   if (!config.tenancy) await warnOfHiddenTenants(stores.store, parts.warn)
-  // Matches start when the server is composed, because they write as requests do.
+  // Matches start here, because they write by the same ports as requests.
   const matches = Promise.withResolvers<MatchStore>()
   const exports = await openExports({
     ...parts,

@@ -33,7 +33,7 @@ export type ExportsParts = {
   /** Secret key of the server. The keys of links to export files and of guesses are derived from it. */
   readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
-  /** Stores what a match found. */
+  /** Stores the result of a match. */
   readonly storeMatch: ExportParts['storeMatch']
   readonly isPartner: ExportParts['isPartner']
   readonly report: (error: unknown) => void

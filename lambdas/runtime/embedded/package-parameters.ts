@@ -3,7 +3,7 @@ import { packageParameterWatch } from '../../packages/package-search-parameters.
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { ThreadedIndex } from '../threads/search/threaded-index.ts'
 
-/** Time for which the list of packages is not read again, in milliseconds. */
+/** How long the list of packages is cached, in milliseconds. */
 const CHECK_EVERY = 1_000
 
 export type PackageParametersParts = {
@@ -15,7 +15,7 @@ export type PackageParametersParts = {
 }
 
 /**
- * Returns a function that runs `work` with the parameters of the packages that were there at most CHECK_EVERY before. If the list of packages
+ * Returns a function that runs `work` with the parameters of packages. Their list is at most CHECK_EVERY old. If the list of packages
  * cannot be read, `work` runs with the earlier ones.
  */
 export function packageParameters({ packages, searcher, now, warn, report }: PackageParametersParts) {

@@ -1,6 +1,6 @@
 /**
- * Search parameters of packages. Decides which definition of a code on a type counts: that of R4, then that of the package version that is
- * the newest, then that of the package whose name sorts first.
+ * Search parameters of packages. Selects the definition of a code on a type: the definition of R4, then the newest version of a package,
+ * then the package whose name sorts first.
  */
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -13,11 +13,11 @@ import { customMappingsOf, typesWithR4Parameter } from './custom-parameters.ts'
 
 /**
  * Parameter of a package.
- * - `used`: `mappings` are to be built, one for each type on which the parameter counts.
+ * - `used`: the index builds `mappings`, one for each type on which searches use the parameter.
  * - `r4`: R4 defines its code on all its types.
  * - `shadowed`: another package defines its code on all other types. `reason` names that package.
  * - `inactive`: its status is not `active`.
- * - `refused`: it cannot be searched by. `reason` says why.
+ * - `refused`: searches cannot use it. `reason`: explanation for the operator.
  */
 export type PackageParameter = {
   readonly package: PackageLabel
@@ -39,7 +39,7 @@ export function resolvePackageParameters(packages: readonly PackageDefinitions[]
     )
   const isComposite = ({ definition }: (typeof all)[number]): boolean => definition.type === 'composite'
   const single = all.filter((each) => !isComposite(each)).map(({ label, definition }) => compiled(label, definition, []))
-  // A composite refers to parameters by their canonical URLs, also to those that do not count themselves.
+  // A composite refers to parameters by their canonical URLs, also to parameters that searches do not use.
   const known = single.flatMap(({ mappings }) => mappings)
   const composite = all.filter(isComposite).map(({ label, definition }) => compiled(label, definition, known))
   const ofDefinition = new Map([...single, ...composite].map((each) => [each.definition, each]))
@@ -47,7 +47,7 @@ export function resolvePackageParameters(packages: readonly PackageDefinitions[]
   return all.map(({ definition }) => withPrecedence(ofDefinition.get(definition)!, taken))
 }
 
-/** Orders a package before others that its parameters take precedence over. */
+/** Orders packages by the precedence of their parameters, the highest first. */
 const inOrder = (a: PackageLabel, b: PackageLabel): number => compareTexts(a.name, b.name) || compareVersions(b.version, a.version)
 
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

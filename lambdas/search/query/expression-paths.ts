@@ -16,7 +16,7 @@ export function elementsOf({ values, components = [] }: Pick<Mapping, 'values' |
 
 /** Path of a step that reads elements without their names. */
 const OPAQUE: readonly string[] = ['**']
-/** Path of a value that is no element, such as a literal. The elements that it is computed from are added. */
+/** Path of a value that is not an element, such as a literal. The elements from which it is computed are added. */
 const COMPUTED: readonly string[] = ['%']
 
 type Found = ReadElement[]
@@ -75,7 +75,7 @@ function joined(branches: readonly Branch[], path: readonly string[], found: Fou
   return paths.every((each) => each.join('.') === first.join('.')) ? first : OPAQUE
 }
 
-/** Returns the elements that a filter reads. The URL of a filtered extension is left out: it only selects the extension whose value is read. */
+/** Returns the elements that a filter reads. Omits the URL of a filtered extension, because it only selects the extension. */
 function filteredBy(expression: Expression, path: readonly string[]): readonly ReadElement[] {
   const read: ReadElement[] = []
   readBy(expression, path, read)

@@ -1,6 +1,6 @@
 /**
- * Search parameters that a caller must not use, because they read elements that the caller does not receive. A search by one of them would
- * reveal the element: it finds the resource or not.
+ * Search parameters that a caller must not use, because they read elements that the caller does not receive. A search by such a parameter
+ * would reveal the element by its matches.
  */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Predicate, SortKey } from '../../ports/search/plan.ts'
@@ -26,7 +26,7 @@ export function checkHiddenParameters(
 ): void {
   if (hiddenPaths === undefined) return
   const check = (type: string, field: string): void => checkField(hiddenPaths, type, field, custom)
-  // A search of all types has parameters of all types only, and these read nothing hidden on types without hidden elements.
+  // A search of all types has only parameters of all types. These read no hidden element on types without hidden elements.
   for (const type of types ?? Object.keys(hiddenPaths)) {
     for (const condition of where) checkCondition(type, condition, check)
     for (const { field } of [...order, ...(group?.order ?? [])]) check(type, field)
@@ -72,7 +72,7 @@ const hiddenParameterError = (type: string, code: string): FhirError =>
   fhirError(
     403,
     'forbidden',
-    `The search parameter ${code} of ${type} reads elements that this client does not receive. Search by another one`,
+    `The search parameter ${code} of ${type} reads elements that this client does not receive. Use another parameter`,
   )
 
 /** Whether the parameter may read an element of the type that is hidden. */
@@ -93,7 +93,7 @@ const HOLDERS: ReadonlySet<string> = new Set(['Bundle', 'Parameters'])
 /** Types of values that may be an amount of money, also outside the hidden paths. */
 const AMOUNTS: ReadonlySet<string> = new Set(['Money', 'Quantity', 'SimpleQuantity', 'Range', 'Ratio', 'decimal', 'Extension'])
 
-/** Members that may be an amount of money, and are then hidden with all that is below them. */
+/** JSON members that may be an amount of money. The view then hides them with all their children. */
 const AMOUNT_MEMBER = /^(?:quantity|value(?:Money|Quantity|Range|Ratio|Decimal))$/
 
 function isHidden({ path, type }: ReadElement, hidden: readonly (readonly string[])[]): boolean {

@@ -73,7 +73,7 @@ describe('the limit of a body', () => {
     [LIMIT + 1, 413],
   ])('accepts %i bytes with %i', async (bytes, status) => expect((await put(patientTextOf(bytes))).status).toBe(status))
 
-  const SEVERAL = 'The body is longer than 5 bytes: send several requests, each with a part of the members'
+  const SEVERAL = 'The body is longer than 5 bytes. Send several requests, each with a part of the members'
   it.each([
     ['bulk-member-match', SEVERAL],
     ['provider-member-match', SEVERAL],

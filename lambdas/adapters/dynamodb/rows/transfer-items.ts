@@ -14,7 +14,7 @@ export const TRANSFER_PARTITIONS = 64
 
 const DAY = 24 * 60 * 60 * 1_000
 
-/** Transfers that each log has written. */
+/** Transfers that each log has written, to write each only once. */
 const KNOWN = new WeakMap<object, KnownTransfers>()
 
 /** Returns the items of transfers in the audit items that the log has not written before. */

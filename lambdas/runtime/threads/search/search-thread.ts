@@ -50,7 +50,7 @@ const yielded = new YieldedSearches((ask, lostBefore) => !closed && answer(ask, 
 /** Milliseconds that earlier attempts of the running search have lost to preemption. */
 let lost = 0
 const onPoison = unindexableReport(tell)
-/** Parameters of packages, and when they were set, in ms since 1970. Absent until the server sends them. */
+/** Parameters of packages, and the time at which they were set, in milliseconds since 1970. Absent until the server sends them. */
 let packaged: Parameters<FeedFollower['setPackageParameters']> | undefined
 let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** Next index, which is built during a rebuild and then replaces the serving index. */
