@@ -99,8 +99,8 @@ const MAX_RETRIES = 10
 type Access = () => string | undefined | Promise<string | undefined>
 
 /**
- * Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. A token is
- * sent to its tenant only.
+ * Creates a client of a server. The client sends each received X-Index-Token until a search was answered, so that its searches find its own
+ * writes. It sends a token only to the tenant of the token.
  */
 export function clientOf(base: () => string, access: Access = () => undefined): TestClient {
   const tokensOf = new Map<string, readonly string[]>()

@@ -209,7 +209,7 @@ describe('A search for definitions', () => {
   const titles = async (path: string, tenant = north): Promise<readonly string[]> =>
     ((await tenant.get(path)).body.entry ?? []).map(({ resource }: Tree) => resource.title)
 
-  it('finds the shared ones and those of the tenant, which replace shared ones', async () => {
+  it('finds shared definitions and definitions of the tenant, which replace shared ones', async () => {
     const name = newId()
     const of = (i: number, title: string): Tree => valueSet(`${name}-${i}`, { name, title })
     for (const i of [1, 2, 4]) await commons.put(of(i, `shared ${i}`))

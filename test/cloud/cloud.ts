@@ -40,7 +40,7 @@ export type DeploymentRequest = {
 export type DeploymentDescription = {
   readonly awsEndpoint: string
   readonly searchEndpoint: string
-  /** What functions call; where functions run here, the recorder of their calls. */
+  /** Endpoints that functions call. If functions run on this machine, these record the calls. */
   readonly functionEndpoints: { readonly aws: string; readonly search: string }
   readonly assembly: string
   readonly deployment: Deployment

@@ -80,7 +80,7 @@ runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_
     expect((await tokenFor({ patient: 'bert' })).error).toBe('invalid_grant')
   })
 
-  it('matches many members in one job, with the Group of those that were found', async () => {
+  it('matches many members in one job, with a Group of the found members', async () => {
     const headers = { accept: 'application/fhir+json', prefer: 'respond-async' }
     const body = bulkInput([{ member: ANN }, { member: { ...ANN, given: 'Anna' } }])
     const begun = await partner.post('/Group/$bulk-member-match', body, headers)

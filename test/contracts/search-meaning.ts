@@ -1,4 +1,4 @@
-/** The reference of searches: pages and groups by the definition of a plan, over all documents. */
+/** Reference implementation of searches: pages and groups by the definition of a plan, from all documents. */
 import { expect } from '@jest/globals'
 import {
   comparePositions,
@@ -18,7 +18,7 @@ export const shownOf = ({ hits, more, total }: HitPage) => ({
   total,
 })
 
-/** The live documents the plan means. */
+/** Returns the live documents that match the plan. */
 export function matchesOf({ tenant, types, where, access }: Matching, history: readonly IndexDocument[]): readonly IndexDocument[] {
   const newest = new Map<string, IndexDocument>()
   for (const each of history) {
@@ -43,7 +43,7 @@ const sorted = (documents: readonly IndexDocument[], order: readonly SortKey[]):
 
 const hitOf = ({ type, id, version, position }: Hit): Hit => ({ type, id, version, position })
 
-/** The page by the book: every live document is judged, sorted and cut. */
+/** Returns the expected page: judges and sorts all live documents. */
 export function meaning(plan: Plan, history: readonly IndexDocument[]): HitPage {
   const matches = sorted(matchesOf(plan, history), plan.order)
   const skip = plan.skip ?? 0
@@ -70,7 +70,7 @@ export function groupMeaning(plan: GroupPlan, history: readonly IndexDocument[])
   }
 }
 
-/** Follows the positions to the end. */
+/** Returns the hits of all pages. */
 export async function allPages(index: Pick<Searches, 'find'>, plan: Plan): Promise<HitPage['hits']> {
   const hits: HitPage['hits'][number][] = []
   for (let after: Plan['after']; ; ) {

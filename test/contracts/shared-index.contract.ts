@@ -20,7 +20,7 @@ const plannedOf = <Asked extends Matching>(plan: Asked): Asked => ({
     plan.access === 'everything' ? plan.access : Object.fromEntries(Object.entries(plan.access).map(([type, rule]) => [typed(type), rule])),
 })
 
-/** Names of the shared documents that the plan can find, and all documents that it can find, as those of one tenant. */
+/** Returns the names of the shared documents that the plan can find, and all documents that it can find, in one tenant. */
 function joined(
   { access }: Matching,
   history: readonly IndexDocument[],

@@ -4,7 +4,7 @@ import { writeArchiveFile } from '../fixtures/packages.ts'
 import { R4_CANONICAL_BASE } from '../fixtures/profiles/checking.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
-/** Writes the package, and returns its place. */
+/** Writes the package, and returns its path. */
 export async function hapiPackageOf(
   name: string,
   definitions: readonly Tree[],

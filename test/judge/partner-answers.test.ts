@@ -1,6 +1,6 @@
 /**
- * Each example of a request in HRex and PDex is accepted, and answered as the example of its response says. The answers conform to their profiles,
- * as this server and HAPI's validator judge them.
+ * Each example request of HRex and PDex is accepted, and gets its example response. The responses conform to their profiles by the
+ * judgement of this server and of HAPI's validator.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'

@@ -1,5 +1,6 @@
 /**
- * Units and requests of a match of many members on AWS, and of the export of those that it found. They are counted from the calls of the steps.
+ * Units and requests of a match of many members on AWS, and of the export of the found members. They are counted from the calls of the
+ * steps.
  */
 import { DynamoDbRows } from '../../lambdas/adapters/dynamodb/rows/rows.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
@@ -87,7 +88,7 @@ export class MatchWorld {
     })
   }
 
-  /** Stores so many members: a Patient, a Coverage and a claim each. */
+  /** Stores this number of members: a Patient, a Coverage and a claim each. */
   static async open(engine: DynamoEngine, members: number): Promise<MatchWorld> {
     const world = new MatchWorld(engine, await TestTable.create(engine), await TestTable.create(engine))
     const all = Array.from({ length: members }, (_, i) => memberOf(i))
@@ -179,11 +180,11 @@ function transitionsOf(members: number): number {
 }
 
 /**
- * Members that a function matches per second, and resources that it exports: half of those of a `$export`, because it changes claims. Assumed:
- * measurements on one machine say nothing about Lambda.
+ * Assumed members that a function matches per second, and resources that it exports per second. An export for a partner changes claims, so
+ * it has half the rate of `$export`. Measurements on one machine do not apply to Lambda.
  */
 const [MATCHED_PER_SECOND, EXPORTED] = [33, EXPORTED_PER_SECOND / 2]
-/** State transitions of an export: those of a match of its size, and of attempts to plan. Assumed. */
+/** Assumed state transitions of an export: those of a match of its size, and the attempts to plan. */
 const EXPORT_TRANSITIONS = 60
 const MILLION = 1e6
 
@@ -195,7 +196,7 @@ export const matchDollars = (use: ConsumedUnits, members: number): number =>
 export const exportDollars = (use: ConsumedUnits, members: number): number =>
   dollarsOf(use, members, { seconds: (3 * members) / EXPORTED, transitions: EXPORT_TRANSITIONS })
 
-/** Requests to S3 of a job of this size, which cost little beside the rest. */
+/** Requests to S3 of a job of this size. They cost little compared with the rest. */
 const PUTS = 15
 
 const dollarsOf = (

@@ -22,7 +22,7 @@ const definition = (version: string, elements: readonly ProfileElement[], url: s
   ...{ id: url.split('/').at(-1), version, status: 'active', fhirVersion: '4.0.1', derivation: 'constraint', abstract: false },
 })
 
-/** US Core's us-core-race, whose categories 3.1.1 limits to five and 7.0.0 to six, and rules of this test for a patient. */
+/** US Core's us-core-race, where 3.1.1 allows five categories and 7.0.0 six, and rules of this test for a patient. */
 const usCore = (version: string, max: string, birthDate: number) => [
   definition(
     version,
@@ -121,13 +121,13 @@ describe('A canonical URL without a version in a package', () => {
     expect(await check(patientOf('PR', 6))).toEqual(BY_3)
   })
 
-  it('means the newest version if the package names no version that is there', async () => {
+  it('means the newest version if the server lacks the named version', async () => {
     const check = await serverWith(usCore3, usCore7, carin2({ 'hl7.fhir.us.core': '5.0.1' }))
     expect(await check(patientOf('TX', 6))).toEqual(BY_7)
     expect(await check(patientOf('PR', 6))).toEqual([])
   })
 
-  it('means the newest version if an earlier server added the package, which stored no dependencies', async () => {
+  it('means the newest version if an earlier release added the package without its dependencies', async () => {
     const check = await serverWith(usCore3, usCore7, async (store) => void (await packageLoader(store)(carin('2.0.0') as Resource[])))
     expect(await check(patientOf('TX', 6))).toEqual(BY_7)
   })

@@ -1,4 +1,4 @@
-/** Export types of partners: what a provider may ask for, and what it gets. */
+/** Export types of partners: requests and results of a provider. */
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, TestResponse, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
@@ -17,7 +17,9 @@ const group = (id: string, fields: Tree): Tree => ({
   ...fields,
 })
 
-/** Resources beside the members: a Group of the provider, another one, and what the record of a member refers to. */
+/**
+ * Resources in addition to the members: a Group of the provider, another Group, and the targets of references from the record of a member.
+ */
 const OTHERS: readonly Tree[] = [
   group('panel', { identifier: [OTHER] }),
   group('other', { identifier: [{ system: 'urn:x', value: 'other' }] }),

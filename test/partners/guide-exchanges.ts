@@ -1,6 +1,6 @@
 /**
- * The examples of requests in HRex 1.2.0 and PDex 2.2.0, sent to a server as they are, at a time that their Consents cover. The members are stored
- * as the examples of the responses want them.
+ * The example requests of HRex 1.2.0 and PDex 2.2.0, sent unchanged to a server at a time that their Consents cover. The stored members
+ * follow the example responses.
  */
 import { expect } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'

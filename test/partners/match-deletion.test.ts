@@ -51,7 +51,7 @@ async function openServer(failing: ReadonlySet<string> = new Set()) {
       { id: group.id, tenant: 't', client: 'payer', baseUrl: 'https://payer.example/fhir' },
       { group: group as never, consents: consents.map(consentOf) as never },
     )
-  /** Deletes what is due some days after the start. */
+  /** Deletes the matches that are due this number of days after the start. */
   const deleteAfter = async (days: number, budget = DAY) => {
     now = START + days * DAY
     await deleteEndedMatches(ports, readingOf, budget)

@@ -1,4 +1,4 @@
-/** Tokens of partners with one member in context: who gets one, and what it opens. */
+/** Tokens of partners with one member in context: conditions of the token, and the data that it opens. */
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
@@ -64,7 +64,7 @@ describe('a partner gets a token for a member that it matched', () => {
       }
     }))
 
-  it('which matches and exports like one without a member', () =>
+  it('with which it matches and exports as without a member', () =>
     withMatch(async ({ server, tokenFor }) => {
       const member = server.as((await tokenFor({ sub: 'Patient/ann' })).access_token)
       const group = await onlyGroup(member)

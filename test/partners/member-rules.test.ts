@@ -1,4 +1,4 @@
-/** A partner with a member in context reads what its export would have: no old data, no hidden authorization, nothing sensitive. */
+/** A partner with a member in context reads the data of its export: no old data, no hidden authorization, no sensitive data. */
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { withSettings } from '../api/settings-tried/setting-server.ts'

@@ -4,7 +4,7 @@ import { openAdministration } from '../../lambdas/runtime/control/administration
 import type { TestClient } from '../api/server.ts'
 import type { SettingsServer } from '../api/settings-tried/setting-server.ts'
 
-/** Token of a registered partner. `scopes`: absent: all that partners have. `limits`: those of the member's data; absent: none. */
+/** Token of a registered partner. `scopes`: absent: all scopes of partners. `limits`: limits of the member's data; absent: none. */
 export type MemberToken = {
   readonly id: string
   readonly patient: string

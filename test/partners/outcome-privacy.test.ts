@@ -1,6 +1,6 @@
 /**
- * Partners ask two whole servers that differ in the denial of one member. What they receive has the same bytes, except for ids and times: the
- * member who denied equals a person who is no member, and the other members are as they were.
+ * Partners send the same requests to two whole servers that differ in the denial of one member. The responses have the same bytes, except
+ * for ids and times: a member who denied looks like a stranger, and the other members do not change.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { TestClient, TestResponse, Tree } from '../api/server.ts'
@@ -27,7 +27,7 @@ const OPT_OUT: Tree = {
 /** `withoutBert`: Bert is no member. `more`: further stored resources. */
 type Stored = { readonly withoutBert?: true; readonly more?: readonly Tree[] }
 
-/** What partners receive from a server: in an exchange about Ann, and in one about Ann and Bert. */
+/** Responses of a server to partners: in an exchange about Ann, and in one about Ann and Bert. */
 type Transcript = { readonly ann: string; readonly both: string }
 
 async function transcriptOf({ withoutBert, more = [] }: Stored): Promise<Transcript> {
@@ -57,7 +57,7 @@ function shown({ status, headers, text }: TestResponse): string {
   )
 }
 
-/** Headers with a time, an id or a sealed position, the length of a body that may be compressed, and those of the connection. */
+/** Headers with a time, an id or a sealed position, the length of a body that may be compressed, and headers of the connection. */
 const CHANGING = ['connection', 'keep-alive', 'date', 'x-request-id', 'x-index-token', 'last-modified', 'expires', 'content-length']
 
 /** Waits for a job. Returns its manifest and its files, and the Groups in them. */
@@ -84,7 +84,7 @@ async function exportsOf(partner: TestClient, group: string): Promise<readonly s
   return [...all.shown, ...(await jobOf(partner, await partner.post(path, named, ASYNC))).shown]
 }
 
-/** Matches the members in each way, and exports those that were found. */
+/** Matches the members by each operation, and exports the found ones. */
 async function exchange(
   [payer, provider]: readonly [TestClient, TestClient],
   members: readonly (typeof ANN)[],

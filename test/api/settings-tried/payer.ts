@@ -128,7 +128,7 @@ export const payerDaysTrials: readonly SettingTrial[] = [
   ['366', 'a member stays in the Group for 366 days', payerDaysTrial],
 ]
 
-/** Matches a member whom a provider treats, and returns the Group of those that were found. */
+/** Matches a member that a provider treats, and returns the Group of the found members. */
 async function providerGroup(settings: Readonly<Record<string, string>>, stored: readonly Tree[] = []): Promise<Tree> {
   let group: Tree = {}
   await withSettings({ ...PAYER_SETTINGS, ...settings }, async (server) => {
@@ -182,7 +182,7 @@ export const treatmentTrials: readonly SettingTrial[] = [
   ['listed', 'a Group of the payer must list the member', treatmentTrial(0, 1)],
 ]
 
-/** Answer to a match of a member who denied. */
+/** Response to a match of a member who denied. */
 const optOutTrial =
   (code: string) =>
   (value: string): Promise<void> =>

@@ -84,7 +84,7 @@ describe('a registration', () => {
     expect(body).not.toHaveProperty('client_secret')
   })
 
-  it('never has a scope beyond those of the invitation', async () => {
+  it('never has a scope that the invitation lacks', async () => {
     const scopes = ['patient/Observation.rs', 'launch/patient']
     expect((await registered({ scopes })).scope).toBe(scopes.join(' '))
     const asked = { scope: 'patient/*.cruds user/*.rs system/*.rs launch/patient openid offline_access unknown' }

@@ -5,7 +5,7 @@ import type { Caller, Json } from './oracle.ts'
 
 const COMMONS = operatorOf('commons')
 const NORTH = operatorOf('north')
-/** Client of a tenant whose resources refer to those of the shared tenant. */
+/** Client of a tenant with references to resources of the shared tenant. */
 const READER = operatorOf('south')
 
 /** Text in each resource of the shared tenant. */
@@ -100,7 +100,7 @@ describe('A resource of the shared tenant', () => {
     patch: (type) => ['PATCH', `/${type}/x`, PATCH],
     'conditional create': (type) => ['POST', `/${type}`, { body: { resourceType: type }, headers: { 'if-none-exist': '_id=x' } }],
   }
-  /** Those that show a shared definition. */
+  /** Requests that show a shared definition. */
   const SHOWING = [
     'read',
     'conditional read',

@@ -26,7 +26,7 @@ export type BenchData = { readonly members: number; readonly exported: number; r
 
 export const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
-/** Row of a result. `bound`: value of the issue; absent if the row only explains others. */
+/** Row of a result. `bound`: required limit; absent if the row only explains others. */
 export type Row = { readonly measured: string; readonly figure: string; readonly bound?: string; readonly 'compared with'?: string }
 
 /** Runs the work with a server that stops afterwards. */
@@ -88,7 +88,7 @@ export async function untilStatus({ has = '', hasNot }: { readonly has?: string;
   }
 }
 
-/** Sums the sizes in MB of files of the data folder whose names contain a text. */
+/** Returns the total size in MB of the files in the data folder with this text in their names. */
 export const sizeOf = (data: string, part: string): number =>
   readdirSync(data, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.includes(part))
@@ -99,9 +99,9 @@ const markerOf = (data: string): string => `${data}.bench.json`
 export const loadedData = (data: string): BenchData | undefined =>
   existsSync(markerOf(data)) ? (JSON.parse(readFileSync(markerOf(data), 'utf8')) as BenchData) : undefined
 
-/** Members, or claims, of one file. Each file is loaded and removed before the next. */
+/** Members, or claims, in one file. Each file is loaded and removed before the next one is written. */
 const PER_FILE = 50_000
-/** The same for members of exported Groups, who have several resources. */
+/** Members of exported Groups in one file. They have several resources each. */
 const PER_EXPORT_FILE = 5_000
 
 /** Yields the resources of one file after the other. */

@@ -64,7 +64,7 @@ function rowsOf(times: ReadonlyMap<Kind, Times>): readonly Row[] {
 /** Members of a request. */
 const BULK = 2_000
 
-/** Sends requests of many members, one after the other. They ask for all members but those of the exported Groups. */
+/** Sends requests of many members, one after the other. They name all members outside the exported Groups. */
 export const bulkRows = (data: string, { members, exported }: BenchData, requests: number): Promise<readonly Row[]> =>
   withServer(data, async (running) => {
     const [memory, processor] = [memoryOf(running.child, 'VmRSS'), processorTime(running)]

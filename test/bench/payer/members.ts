@@ -1,4 +1,4 @@
-/** Members that the bench generates, and what another payer sends about them. A number always gives the same member. */
+/** Generated members, and the requests of another payer about them. A number always gives the same member. */
 import { CLAIM_PAIRS } from '../../fixtures/payer/claims.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 

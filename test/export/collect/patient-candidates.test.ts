@@ -67,7 +67,7 @@ describe('the history of an export of few patients', () => {
     expect([next.pagesRead(), next.kept.at(-1)!.isDone, (await keysIn(blobs, kept.at(-1)!)).size]).toEqual([3, true, ALL])
   })
 
-  it('is no longer read when the job is stopped', async () => {
+  it('is not read further after the job is stopped', async () => {
     const { slice, kept, pagesRead } = sliceOf({ wanted: 6 })
     expect(await collectHistoryCandidates(slice, START, SEARCHED)).toBe(false)
     expect([pagesRead(), kept]).toEqual([6, []])

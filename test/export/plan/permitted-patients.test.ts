@@ -1,4 +1,4 @@
-/** Patients of an export for a partner: members whose permission is in force at the kick-off. */
+/** Patients of an export for a partner: members with a permission in force at the kick-off. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Job } from '../../../lambdas/export/job/job.ts'
 import { resolveJobScope } from '../../../lambdas/export/plan/job-scope.ts'
@@ -129,7 +129,7 @@ it('Another export has all members of the Group', async () => {
   expect([scope.patients, withheld]).toEqual([['Patient/1'], undefined])
 })
 
-it('Patients that are left out are stored with their reasons', async () => {
+it('Omitted Patients are stored with their reasons', async () => {
   const parts = partsOf()
   await storeWithheldPatients(parts, 'j', 'p', [{ patient: 'Patient/1', reason: 'denied' }])
   expect(await readWithheldPatients(parts, { id: 'j', plan: 'p' })).toEqual([{ patient: 'Patient/1', reason: 'denied' }])

@@ -1,4 +1,7 @@
-/** Selection of the tenant of a read, and the callers who may leave it to the server. test/api/union-read.test.ts has the responses. */
+/**
+ * Selection of the tenant of a read without X-Tenant-Id, and the callers that may omit the header. test/api/union-read.test.ts tests the
+ * responses.
+ */
 import { expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { TenantNotSelected } from '../../../lambdas/access/verification/tenant-claim.ts'
@@ -10,7 +13,7 @@ import type { VisibleStoreOf } from '../../../lambdas/interactions/visible-store
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `t${i}`)
 
-/** Selects among tenants of which `having` have the resource. */
+/** Returns a selection among tenants. `having`: tenants with the resource. */
 const selecting = (having: readonly string[], stored: readonly string[] = []) => {
   const current = async ([key]: readonly { readonly tenant: string }[]) => [
     having.includes(key!.tenant) ? { ...key!, deleted: false } : undefined,
@@ -28,7 +31,7 @@ const selecting = (having: readonly string[], stored: readonly string[] = []) =>
 const READ = { type: 'Patient', id: 'x' }
 const callerIn = async () => ({ access: WHOLE_ACCESS, reading: {} as never })
 
-it('A read looks into 50 tenants at most, named or stored', async () => {
+it('A read covers at most 50 tenants, of the token or of the store', async () => {
   const most = names(MAX_UNION_TENANTS)
   for (const tenants of [most, '*'] as const) expect(await selecting(['t49'], most)(READ, tenants, callerIn)).toBe('t49')
   const more = names(MAX_UNION_TENANTS + 1)

@@ -1,4 +1,4 @@
-/** Searches that also find shared definitions. test/contracts/shared-index.contract.ts has what they find. */
+/** Searches that also find shared definitions. test/contracts/shared-index.contract.ts tests their results. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { sharedIndex } from '../../../lambdas/interactions/searching/shared-index.ts'

@@ -1,4 +1,4 @@
-/** Machines fail at every call of a match. Its files are those of a match without a fault, and there is one Group. */
+/** Machine faults at every call of a match. Its files equal the files of a match without a fault, and it stores one Group. */
 import { describe, expect, it } from '@jest/globals'
 import { resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
 import { firstOfPart, partCountOf, storeRequestParts } from '../../../lambdas/export/match/request-parts.ts'

@@ -1,4 +1,4 @@
-/** Members who permit that their data goes to a partner, judged in batches. */
+/** Judgement of members in batches: whether they permit that a partner receives their data. */
 import { describe, expect, it } from '@jest/globals'
 import { type MemberPermission, memberJudge, type PermissionContext } from '../../../lambdas/partners/consent/permitted-members.ts'
 import { storedConsentOf } from '../../../lambdas/partners/consent/stored-consent.ts'

@@ -1,4 +1,4 @@
-/** Records of disclosures: what is stored, and how it is found. */
+/** Records of disclosures: their contents and their lookup. */
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import {

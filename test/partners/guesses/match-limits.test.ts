@@ -38,7 +38,7 @@ function openLimits(grants?: MatchLimitPorts['grants'], clock = new SetClock('20
   }
 }
 
-/** Returns the reason for no match, or `found`. `blocked` means that nothing was looked up. */
+/** Returns the reason for no match, or `found`. `blocked`: no lookup was made. */
 async function outcomeOf(limits: MatchLimits, person: SentPerson, isRight: boolean, client: string): Promise<string> {
   try {
     return await limits.limit(client, person, async () => {
@@ -256,7 +256,7 @@ describe('the rows', () => {
 describe('a client', () => {
   const stranger = (i: number): SentPerson => sentPerson(`W${i}`, named(`G${i}`))
 
-  it('waits for an hour after 1,000 members of which fewer than a tenth are matched', async () => {
+  it('waits for an hour after 1,000 members with fewer than a tenth of matches', async () => {
     const world = openLimits()
     for (let i = 0; i < 1_000; i++) {
       await world.limits.check('c')
@@ -280,7 +280,7 @@ describe('a client', () => {
     ['a tenth of matches', 1_000, 100, 0, true],
     ['1,000 strangers in two hours', 1_000, 0, HOUR, true],
     ['2,000 members with 5 % of matches', 2_000, 100, 0, false],
-  ])('with %s waits only if it has to', async (_, members, matched, pause, expected) => {
+  ])('with %s waits only if too few are matched', async (_, members, matched, pause, expected) => {
     const { limits, clock } = openLimits()
     await limits.count('c', { members: members / 2, matched, job: 'a' })
     clock.pass(pause)
@@ -362,7 +362,7 @@ describe('10,000 guesses', () => {
       ]).flat(),
     )
 
-  /** Sends the guesses. The partner waits as `Retry-After` says. Returns what was found. */
+  /** Sends the guesses, and waits as `Retry-After` requires. Returns the found members. */
   async function guess(guessed: (round: number, i: number) => SentPerson, guesses = 10_000) {
     const data = await store()
     const world = openLimits()

@@ -1,4 +1,4 @@
-/** Search parameters that read what a view hides. */
+/** Search parameters that read elements that a view hides. */
 import { describe, expect, it } from '@jest/globals'
 import { viewOf } from '../../../lambdas/access/view/view.ts'
 import { searchContextUnder } from '../../../lambdas/access/view/view-rules.ts'
