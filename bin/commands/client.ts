@@ -133,8 +133,8 @@ const invite = new Command('invite')
   .addOption(new Option('--days <number>', 'days until the invitation expires, 1 to 90').argParser(parseDays).default(7))
   .addOption(jsonOption('the invitation, with client_id and initial_access_token,'))
   .action(async ({ name, scope, tenant = ['default'], days, ...options }: Invited) => {
-    const asked = { ...(name === undefined ? {} : { name }), ...(scope === undefined ? {} : { scopes: scope }), tenants: tenant, days }
-    const invitation = await withAdministration(options, (ports) => inviteClient(ports, asked))
+    const request = { ...(name === undefined ? {} : { name }), ...(scope === undefined ? {} : { scopes: scope }), tenants: tenant, days }
+    const invitation = await withAdministration(options, (ports) => inviteClient(ports, request))
     await warnAboutTenants(options, invitation.client.id, tenant)
     printInvitation(invitation, options)
   })

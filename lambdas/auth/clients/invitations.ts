@@ -13,7 +13,7 @@ export const INVITED_SCOPES: readonly string[] = ['patient/*.rs', 'launch/patien
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Maximum days for which an invitation is valid. */
-const MOST_DAYS = 90
+const MAX_DAYS = 90
 
 /** Invitation to create. `name`: name of the app that users see; absent: the app chooses it. `days`: until it expires. */
 export type NewInvitation = {
@@ -37,8 +37,7 @@ export function makeInvitation(
   const covered = narrowScopes(client.scopes, INVITED_SCOPES)
   const other = client.scopes.find((scope) => !covered.includes(scope))
   if (other !== undefined) throw new RangeError(`The scopes of an invitation must be within ${INVITED_SCOPES.join(' ')}: ${other} is not`)
-  if (!Number.isInteger(days) || days < 1 || days > MOST_DAYS)
-    throw new RangeError(`An invitation must be valid for 1 to ${MOST_DAYS} days`)
+  if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS) throw new RangeError(`An invitation must be valid for 1 to ${MAX_DAYS} days`)
   const { token, hash } = createClientToken(id)
   return { client: { ...client, invited: { hash, expires: now + days * DAY_MS } }, token }
 }

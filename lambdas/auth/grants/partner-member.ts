@@ -19,8 +19,8 @@ export async function findMemberInContext(
   tenants: readonly string[],
 ): Promise<PermittedMember | undefined> {
   if (client.partner === undefined) return undefined
-  const asked = parameters.get('patient')
-  const named = asked === undefined || /[/|]/.test(asked) ? asked : `Patient/${asked}`
+  const parameter = parameters.get('patient')
+  const named = parameter === undefined || /[/|]/.test(parameter) ? parameter : `Patient/${parameter}`
   // guard: one-member-in-context
   if (named !== undefined && subject !== undefined && named !== subject)
     throw new OAuthError('invalid_request', 'The parameter patient and sub of the assertion name different members: send one of them')

@@ -26,8 +26,8 @@ export const startPartnerExport =
     if (exported === undefined) throw notPartner()
     const basis = [...(await ports.basisProfiles())]
     return kickOff(ports, request, 'group', (parameters) => {
-      const asked = partnerExportOf(parameters, access.partner?.partner)
-      const partner = basis.length === 0 ? asked : { ...asked, basis }
+      const requested = partnerExportOf(parameters, access.partner?.partner)
+      const partner = basis.length === 0 ? requested : { ...requested, basis }
       const others = parameters.filter(([name]) => name !== EXPORT_TYPE_PARAMETER)
       return { partner, parameters: others, access: partnerExportAccess(exported, partner, id) }
     })

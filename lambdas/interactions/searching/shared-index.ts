@@ -24,7 +24,7 @@ import type { FhirRequest } from '../interaction.ts'
 import { SHARED_TYPES, sharedTenantOf } from '../resources/shared-definitions.ts'
 
 /** Maximum shared definitions of a type that a search may match. A search with more is answered 403. */
-const MOST = 65_535
+const MAX_SHARED = 65_535
 /** Groups per read when all groups are read. */
 const GROUPS = 1_000
 
@@ -107,9 +107,10 @@ async function sharedRuleOf(
   const { where, access } = plan
   const freshness = { ...(eventual === undefined ? {} : { eventual }), ...(budget === undefined ? {} : { budget }) }
   const about = { types: [type], access, ...freshness }
-  const ids = await index.distinct({ ...about, tenant, where }, ID_FIELD, MOST + 1)
+  const ids = await index.distinct({ ...about, tenant, where }, ID_FIELD, MAX_SHARED + 1)
   if (ids.length === 0) return undefined
-  if (ids.length > MOST) throw fhirError(403, 'too-costly', `More than ${MOST} shared definitions of type ${type} match. Narrow the search`)
+  if (ids.length > MAX_SHARED)
+    throw fhirError(403, 'too-costly', `More than ${MAX_SHARED} shared definitions of type ${type} match. Narrow the search`)
   const replaced = await index.distinct({ ...about, tenant: plan.tenant, where: idOneOf(ids) }, ID_FIELD, ids.length)
   const rule = ruleOf(access, type)
   if (replaced.length === 0) return rule

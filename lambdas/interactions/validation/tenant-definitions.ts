@@ -31,7 +31,7 @@ type Find<Found> = (canonical: string) => Promise<Found | undefined>
 export function tenantDefinitions({ packages, canonicals, resources, sharedTenant = '' }: TenantDefinitionsParts): ConformanceLookup {
   const reader = new DefinitionReader()
   /** Returns the stored definition of the tenant for the canonical URL. Without a version, the definition with the highest precedence. */
-  const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
+  const definitionIn = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
     const { url, version } = splitCanonical(canonical)
     let best: TenantDefinition | undefined
     for await (const keys of canonicals.carrying(tenant, type, url))
@@ -48,7 +48,7 @@ export function tenantDefinitions({ packages, canonicals, resources, sharedTenan
   const firstOf = async (tenants: readonly string[], type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
     let retired: TenantDefinition | undefined
     for (const tenant of tenants) {
-      const found = await counting(tenant, type, canonical)
+      const found = await definitionIn(tenant, type, canonical)
       if (found?.isRetired === false) return found
       retired ??= found
     }

@@ -14,7 +14,7 @@ import { groupEndOf, isGroupInForce } from '../groups/group-period.ts'
 import { escapeValue, findMatches, type MemberData, readCurrent } from '../member-data.ts'
 
 /** `data`: data of the tenant. `client`: id of the partner's client. `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
-export type MemberQuestion = {
+export type MemberContextRequest = {
   readonly data: MemberData
   readonly client: string
   readonly partner: Partner
@@ -34,10 +34,10 @@ const SHORTEST = 1_000
  * for a member that the partner did not match, so that the response time reveals neither. `name`: `Patient/1`, or an identifier as
  * `system|value`.
  */
-export async function findMemberOf(question: MemberQuestion, name: string): Promise<FoundMember | undefined> {
-  const { data, partner, now, payer, sensitiveLabels } = question
-  const id = (await patientNamed(data, name)) ?? NOBODY
-  const matchedUntil = await endOfMatch(question, id)
+export async function findMemberOf(request: MemberContextRequest, name: string): Promise<FoundMember | undefined> {
+  const { data, partner, now, payer, sensitiveLabels } = request
+  const id = (await patientNamed(data, name)) ?? NO_PATIENT
+  const matchedUntil = await endOfMatch(request, id)
   // guard: member-in-context-was-matched
   if (matchedUntil === undefined) return undefined
   const [patient] = await readCurrent(data, 'Patient', [id])
@@ -51,7 +51,7 @@ export async function findMemberOf(question: MemberQuestion, name: string): Prom
 
 const PATIENT = 'Patient/'
 /** Id of no Patient: ids contain no underscore. */
-const NOBODY = '_'
+const NO_PATIENT = '_'
 
 /** Returns the id of the Patient, or undefined unless exactly one Patient has the identifier. */
 async function patientNamed(data: MemberData, name: string): Promise<string | undefined> {
@@ -67,7 +67,7 @@ const [MAX_GROUPS, AT_ONCE] = [1_000, 5]
 /**
  * Returns the end of a membership in a Group of the partner, in milliseconds since 1970, or undefined if no Group in force has the member.
  */
-async function endOfMatch({ data, client, partner, now }: MemberQuestion, patient: string): Promise<number | undefined> {
+async function endOfMatch({ data, client, partner, now }: MemberContextRequest, patient: string): Promise<number | undefined> {
   const own = [...new URLSearchParams(ownGroupsOf(partner, client))]
   const { ids } = await findMatches(data, 'Group', [...own, ['member', PATIENT + patient]], MAX_GROUPS)
   for (let first = 0; first < ids.length; first += AT_ONCE) {

@@ -32,7 +32,7 @@ export const OWN_PACKAGES = BUILTIN_PACKAGES.map(packageOfFolder)
 export type PackageSource = { readonly file: string } | PackageLabel
 
 /** Maximum bytes of the stored files of a package. Larger packages are rejected. */
-const MOST_KEPT = 64 * 1024 ** 2
+const MAX_STORED_BYTES = 64 * 1024 ** 2
 
 /** Package that was read from its archive. `ofR4`: its canonical URLs that R4 also defines. */
 export type ReadPackage = {
@@ -47,7 +47,7 @@ export type ReadPackage = {
 
 /** Reads a package and prepares its files. Throws an Error if the package cannot be added. */
 export async function readSource(source: PackageSource): Promise<ReadPackage> {
-  const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
+  const builder = new PackageBuilder(isConstraintOfR4, comparePrecedence)
   const [parameters, guides, statements]: [Resource[], Resource[], Resource[]] = [[], [], []]
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {
@@ -56,14 +56,14 @@ export async function readSource(source: PackageSource): Promise<ReadPackage> {
     if (definition.resourceType === 'SearchParameter') parameters.push(definition)
     if (definition.resourceType === 'ImplementationGuide') guides.push(definition)
     if (definition.resourceType === 'CapabilityStatement') statements.push(definition)
-    if (reason === undefined) making.add(definition)
-    else making.leaveOut(definition, reason)
+    if (reason === undefined) builder.add(definition)
+    else builder.leaveOut(definition, reason)
   })
   const label = labelOf(manifest)
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
     throw new Error(`The archive contains ${label.name} ${label.version} instead of ${source.name} ${version}`)
-  const { content, leftOut } = making.build(label)
-  const ofR4 = new Set(await knownToR4(canonicalsOf(content)))
+  const { content, leftOut } = builder.build(label)
+  const ofR4 = new Set(await definedByR4(canonicalsOf(content)))
   const files = addManifest(
     label,
     new Map([
@@ -75,17 +75,23 @@ export async function readSource(source: PackageSource): Promise<ReadPackage> {
     ]),
     dependenciesOf(manifest),
   )
-  checkKept(label, content, files, parameters)
+  checkLimits(label, content, files, parameters)
   return { label, manifest, content, files, leftOut, parameters, ofR4: [...ofR4] }
 }
 
-function checkKept({ name, version }: PackageLabel, content: Package, files: ReadPackage['files'], parameters: readonly Resource[]): void {
+function checkLimits(
+  { name, version }: PackageLabel,
+  content: Package,
+  files: ReadPackage['files'],
+  parameters: readonly Resource[],
+): void {
   if (parameters.length > MAX_PACKAGE_PARAMETERS)
     throw new Error(
       `${name} ${version} has ${parameters.length} search parameters; a package may have ${MAX_PACKAGE_PARAMETERS}. It is not added`,
     )
   const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (size > MOST_KEPT) throw new Error(`The definitions of ${name} ${version} have more than ${MOST_KEPT} bytes. It is not added`)
+  if (size > MAX_STORED_BYTES)
+    throw new Error(`The definitions of ${name} ${version} have more than ${MAX_STORED_BYTES} bytes. It is not added`)
   if (canonicalsOf(content).length + parameters.length === 0)
     throw new Error(`${name} ${version} has no definition and no search parameter that this server supports. It is not added`)
 }
@@ -104,7 +110,7 @@ function canonicalsOf({ profiles, valueSets, codeSystems }: Package): readonly s
   return [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.keys(file))
 }
 
-async function knownToR4(canonicals: readonly string[]): Promise<readonly string[]> {
+async function definedByR4(canonicals: readonly string[]): Promise<readonly string[]> {
   const r4 = new PackagedDefinitions({ own: OWN_PACKAGES.slice(0, 1) })
   const known = await Promise.all(
     canonicals.map(async (url) => (await r4.profile(url)) ?? (await r4.valueSet(url)) ?? (await r4.codeSystem(url))),
