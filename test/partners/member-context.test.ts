@@ -4,7 +4,9 @@ import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
 import {
   ANN,
+  attestation,
   BERT,
+  bulkInput,
   expectRecordWithoutAmounts,
   exportResultOf,
   match,
@@ -93,6 +95,29 @@ describe('a partner gets a token for a member that it matched', () => {
       expect((await tokens(SCOPE, { patient: 'ann' })).patient).toBe('ann')
       await put(server, { ...group, member: [{ entity: ann, inactive: true }] })
       expect(errorOf(await tokens(SCOPE, { patient: 'ann' }))).toEqual(NO_ACCESS)
+    }))
+
+  it('while its attestation is in force, or the payer lists the member', () =>
+    withSettings(PAYER_SETTINGS, async (server) => {
+      expect((await server.post('/', membersBundle())).status).toBe(200)
+      const tokens = await partnerTokens(server, 'provider')
+      const provider = server.as((await tokens(SCOPE)).access_token)
+      const input = bulkInput([{ member: ANN, consent: attestation() }])
+      const kickOff = await provider.post('/Group/$provider-member-match', input, ASYNC)
+      await exportResultOf(provider, kickOff)
+      expect((await tokens(SCOPE, { patient: 'ann' })).patient).toBe('ann')
+      const { resource } = (await server.get('/Consent?patient=ann')).body.entry[0]
+      await put(server, { ...resource, status: 'inactive' })
+      expect(errorOf(await tokens(SCOPE, { patient: 'ann' }))).toEqual(NO_ACCESS)
+      await put(server, {
+        resourceType: 'Group',
+        id: 'panel',
+        type: 'person',
+        actual: true,
+        identifier: [OTHER],
+        member: [{ entity: ann }],
+      })
+      expect((await tokens(SCOPE, { patient: 'ann' })).patient).toBe('ann')
     }))
 
   it('if one of several Groups is in force', () =>

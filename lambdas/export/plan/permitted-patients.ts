@@ -1,7 +1,6 @@
 /** Patients of an export for a partner: those whose permission is in force at the kick-off. */
-import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
 import { memberJudge, type WithheldReason } from '../../partners/consent/permitted-members.ts'
-import { itemsOf } from '../../partners/elements.ts'
+import { markOfGroup } from '../../partners/groups/group-mark.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
@@ -75,8 +74,7 @@ async function markOf({ resources }: Parts, { tenant, group, transactionTime }: 
   if (group === undefined) return undefined
   const [version] = await versionsAsOf(resources, [{ tenant, type: 'Group', id: group }], transactionTime)
   if (version === undefined || version.deleted || isDamaged(version)) throw new ExportFault('The Group was deleted or is damaged')
-  const mark = itemsOf(resourceOf(version).identifier).find(({ system }) => system === PARTNER_MARK_SYSTEM)?.value
-  return typeof mark === 'string' ? mark : undefined
+  return markOfGroup(resourceOf(version))
 }
 
 /** Stores the omitted patients, for the record of disclosures. */

@@ -10,6 +10,7 @@ import type { Partner } from '../../ports/rows/clients.ts'
 import type { SensitiveLabels } from '../consent/payer-consent.ts'
 import { memberJudge } from '../consent/permitted-members.ts'
 import { covers, endOf, itemsOf, referenceOf } from '../elements.ts'
+import { markOfGroup } from '../groups/group-mark.ts'
 import { groupEndOf, isGroupInForce } from '../groups/group-period.ts'
 import { escapeValue, findMatches, type MemberData, readCurrent } from '../member-data.ts'
 
@@ -37,11 +38,12 @@ const SHORTEST = 1_000
 export async function findMemberOf(request: MemberContextRequest, name: string): Promise<FoundMember | undefined> {
   const { data, partner, now, payer, sensitiveLabels } = request
   const id = (await patientNamed(data, name)) ?? NO_PATIENT
-  const matchedUntil = await endOfMatch(request, id)
+  const membership = await findMembership(request, id)
   // guard: member-in-context-was-matched
-  if (matchedUntil === undefined) return undefined
+  if (membership === undefined) return undefined
   const [patient] = await readCurrent(data, 'Patient', [id])
-  const judge = memberJudge({ ...{ data, now, payer, sensitiveLabels }, recipient: partner })
+  const { until: matchedUntil, ...attested } = membership
+  const judge = memberJudge({ ...{ data, now, payer, sensitiveLabels }, recipient: partner, ...attested })
   const permission = (await judge([id])).get(id)
   // guard: member-in-context-permits
   if (patient === undefined || !permission?.isPermitted) return undefined
@@ -65,20 +67,37 @@ async function patientNamed(data: MemberData, name: string): Promise<string | un
 const [MAX_GROUPS, AT_ONCE] = [1_000, 5]
 
 /**
- * Returns the end of a membership in a Group of the partner, in milliseconds since 1970, or undefined if no Group in force has the member.
+ * Membership in a Group. `until`: its end in milliseconds since 1970. `attestedBy`: mark of the provider that must have an attestation in force;
+ * absent: none is needed.
  */
-async function endOfMatch({ data, client, partner, now }: MemberContextRequest, patient: string): Promise<number | undefined> {
+type Membership = { readonly until: number; readonly attestedBy?: string }
+
+/**
+ * Returns a membership in a Group of the partner, or undefined if no Group is in force. A membership without an attestation comes before one
+ * that needs it.
+ */
+async function findMembership({ data, client, partner, now }: MemberContextRequest, patient: string): Promise<Membership | undefined> {
   const own = [...new URLSearchParams(ownGroupsOf(partner, client))]
   const { ids } = await findMatches(data, 'Group', [...own, ['member', PATIENT + patient]], MAX_GROUPS)
+  let attested: Membership | undefined
   for (let first = 0; first < ids.length; first += AT_ONCE) {
     const groups = await readCurrent(data, 'Group', ids.slice(first, first + AT_ONCE))
-    const ends = groups.flatMap((group) => (group === undefined ? [] : endsIn(data, group, patient, now)))
-    if (ends.length > 0) return Math.max(...ends)
+    const memberships = groups.flatMap((group): readonly Membership[] => {
+      const until = group === undefined ? Number.NEGATIVE_INFINITY : Math.max(...endsIn(data, group, patient, now))
+      if (group === undefined || until === Number.NEGATIVE_INFINITY) return []
+      const attestedBy = partner.kind === 'provider' ? markOfGroup(group) : undefined
+      return [attestedBy === undefined ? { until } : { until, attestedBy }]
+    })
+    const others = longestOf(memberships.filter(({ attestedBy }) => attestedBy === undefined))
+    if (others !== undefined) return others
+    attested = longestOf([...memberships, ...(attested === undefined ? [] : [attested])])
   }
-  return undefined
+  return attested
 }
 
-/** Returns the ends of the memberships of a Patient in a Group, or an empty list if the Group or the membership is not in force. */
+const longestOf = (memberships: readonly Membership[]): Membership | undefined => memberships.toSorted((a, b) => b.until - a.until)[0]
+
+/** Returns the ends of the memberships of a Patient in a Group. Returns none if the Group or the membership is not in force. */
 function endsIn({ reading }: MemberData, group: Resource, patient: string, now: number): readonly number[] {
   const { timeZone } = reading
   // guard: group-of-member-in-context-is-in-force
