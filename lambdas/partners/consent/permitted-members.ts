@@ -119,8 +119,9 @@ function permitJudgeOf(context: PermissionContext): ((consent: Resource) => Memb
 
 /** Judges a stored attestation by the rules of the match. */
 function attestedPermitOf(consent: Resource, attestedBy: string, { data, now }: PermissionContext): MemberPermission {
-  const isOwn = itemsOf(consent.identifier).some(({ system, value }) => system === PARTNER_MARK_SYSTEM && value === attestedBy)
-  if (!isOwn) return withheld('no-consent')
+  // A Consent may be sent with the mark of another partner. The own mark follows it.
+  const mark = itemsOf(consent.identifier).findLast(({ system }) => system === PARTNER_MARK_SYSTEM)
+  if (mark?.value !== attestedBy) return withheld('no-consent')
   const { timeZone } = data.reading
   const attestation = readAttestation(consent, { now, ...(timeZone === undefined ? {} : { timeZone }) })
   // guard: stored-attestation-is-in-force

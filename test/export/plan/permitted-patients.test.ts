@@ -98,16 +98,17 @@ describe('an export for a provider', () => {
     )
 
   it('has matched members with a stored attestation in force', async () => {
-    const ids = ['1', '2', '3', '4', '5']
+    const ids = ['1', '2', '3', '4', '5', '6']
     const ended = { provision: { type: 'permit', period: { start: '1970-01-01', end: '1970-01-02' } } }
     const ofAnother = { identifier: [{ ...mark, value: 'mark-of-another' }] }
     const stored = [attested('1'), attested('2', { status: 'inactive' }), attested('3', ended), attested('4', ofAnother)]
-    await world.save(1, ...ids.map(patient), { ...group(...ids), identifier: [mark] }, ...stored)
+    const sentWithMark = attested('6', { identifier: [mark, { ...mark, value: 'mark-of-another' }] })
+    await world.save(1, ...ids.map(patient), { ...group(...ids), identifier: [mark] }, ...stored, sentWithMark)
     const { scope, withheld } = await scopeAt(2, FOR_PROVIDER)
     expect([scope.patients, scope.told, withheld?.map(({ reason }) => reason)]).toEqual([
       ['Patient/1'],
       [],
-      ['consent-ended', 'consent-ended', 'no-consent', 'no-consent'],
+      ['consent-ended', 'consent-ended', 'no-consent', 'no-consent', 'no-consent'],
     ])
   })
 
