@@ -75,6 +75,8 @@ export type Exchange = {
   caller: Caller | undefined
   /** Token that identified the caller. Undefined before that, and if the client sent none where none is required. */
   token: VerifiedToken | undefined
+  /** True if the client may have versions of another tenant, about which 304 would be wrong. */
+  ignoresPreconditions?: boolean
   /** Facts for the audit record that an endpoint of the authorization server or a download link contributes. */
   noted: AuditFacts
   /** Versions that the request created, for the audit record. */

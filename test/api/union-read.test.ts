@@ -31,6 +31,19 @@ it('A read asks for X-Tenant-Id if several tenants have the resource', async () 
   expect([gone.status, issuesOf(gone)]).toEqual([404, ['error deleted']])
 })
 
+it('A read of a resource that moved to another tenant is never 304', async () => {
+  const id = newId()
+  const statuses = async (): Promise<readonly number[]> => {
+    const headers = [{ 'if-none-match': 'W/"1"' }, { 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' }]
+    return (await Promise.all(headers.map((each) => get(`/Patient/${id}`, each)))).map(({ status }) => status)
+  }
+  await put(`/Patient/${id}`, patient(id), inTenant('north'))
+  expect(await statuses()).toEqual([304, 304])
+  await client.delete(`/Patient/${id}`, inTenant('north'))
+  await put(`/Patient/${id}`, patient(id), inTenant('south'))
+  expect(await statuses()).toEqual([200, 200])
+})
+
 it.each(['/Patient/a_b', '/Nothing/x'])('A read of %s is answered as in one tenant', async (path) => {
   const [several, one] = [await get(path), await get(path, inTenant('default'))]
   expect([several.status, issuesOf(several)]).toEqual([one.status, issuesOf(one)])

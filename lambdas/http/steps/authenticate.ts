@@ -67,7 +67,7 @@ function advised(error: Error, baseUrl: string): Error {
   return new FhirError(401, [...error.issues, { severity: 'information', code: 'informational', text }], error.headers)
 }
 
-type IdentifiedExchange = Pick<Exchange, 'site' | 'token'>
+type IdentifiedExchange = Pick<Exchange, 'site' | 'token' | 'ignoresPreconditions'>
 
 /** `exchange`: absent before the body is read. Then a read needs no tenant yet. */
 async function admitted(
@@ -119,11 +119,12 @@ async function readingToken(
   }
   const { tenants } = error
   if (exchange === undefined) return tokenIn(tenants === '*' ? DEFAULT_TENANT : tenants[0]!)
-  const tenant = await readTenant!(named, tenants, async (each) => {
+  const { tenant, hasMoved } = await readTenant!(named, tenants, async (each) => {
     const token = await tokenIn(each)
     const reading = exchange.site.reading(each)
     return { reading, access: readAccessOf(token, reading, named) }
   })
+  exchange.ignoresPreconditions = hasMoved
   return tokenIn(tenant)
 }
 

@@ -6,6 +6,8 @@ import type { Step } from '../exchange.ts'
 
 export const parsePreconditions: Step = {
   before({ event: exchange }) {
+    // guard: moved-resource-is-shown
+    if (exchange.ignoresPreconditions) return
     const { headers } = exchange.http
     const match = headers['if-match']
     const noneMatch = headers['if-none-match']

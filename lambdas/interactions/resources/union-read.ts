@@ -7,6 +7,9 @@ import type { CallerAccess, VisibleStoreOf } from '../visible-store.ts'
 /** Maximum tenants in which a read looks for the resource. With more tenants the read is answered 400. */
 export const MAX_UNION_TENANTS = 50
 
+/** `hasMoved`: whether several tenants have or had the resource, so that the client may have a version of another tenant. */
+export type ReadingTenant = { readonly tenant: string; readonly hasMoved: boolean }
+
 /**
  * Returns the only tenant in which the resource is visible to the caller. If there is none, returns a tenant in which the read is answered
  * 404. `callerIn`: returns the access of the caller in a tenant. Throws FhirError 400 if several tenants show the resource, or if the token
@@ -16,7 +19,7 @@ export type ReadTenant = (
   named: { readonly type?: string; readonly id?: string },
   tenants: readonly string[] | '*',
   callerIn: (tenant: string) => Promise<CallerAccess>,
-) => Promise<string>
+) => Promise<ReadingTenant>
 
 export const readTenant =
   ({ resources, stored }: { readonly resources: VisibleStoreOf; readonly stored: StoredTenants }): ReadTenant =>
@@ -26,14 +29,15 @@ export const readTenant =
     if (names.length > MAX_UNION_TENANTS)
       throw fhirError(400, 'too-costly', `The token opens more than ${MAX_UNION_TENANTS} tenants: choose one with X-Tenant-Id`)
     const [first = DEFAULT_TENANT] = names
-    if (!isId(id)) return first
+    if (!isId(id)) return { tenant: first, hasMoved: false }
     const versions = await Promise.all(
       names.map(async (tenant) => (await resources(await callerIn(tenant), 'r').current([{ tenant, type, id }]))[0]),
     )
     const having = names.filter((_, i) => versions[i]?.deleted === false)
     // guard: ambiguous-read-chooses-no-tenant
     if (having.length > 1) throw fhirError(400, 'required', `Several tenants of the token have ${type}/${id}: choose one with X-Tenant-Id`)
-    return having[0] ?? names[versions.findIndex((version) => version !== undefined)] ?? first
+    const had = names.filter((_, i) => versions[i] !== undefined)
+    return { tenant: having[0] ?? had[0] ?? first, hasMoved: had.length > 1 }
   }
 
 /** Returns the stored tenants, at most MAX_UNION_TENANTS + 1. */

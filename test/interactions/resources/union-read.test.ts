@@ -33,7 +33,8 @@ const callerIn = async () => ({ access: WHOLE_ACCESS, reading: {} as never })
 
 it('A read covers at most 50 tenants, of the token or of the store', async () => {
   const most = names(MAX_UNION_TENANTS)
-  for (const tenants of [most, '*'] as const) expect(await selecting(['t49'], most)(READ, tenants, callerIn)).toBe('t49')
+  for (const tenants of [most, '*'] as const)
+    expect(await selecting(['t49'], most)(READ, tenants, callerIn)).toEqual({ tenant: 't49', hasMoved: false })
   const more = names(MAX_UNION_TENANTS + 1)
   for (const tenants of [more, '*'] as const)
     await expect(selecting(['t0'], more)(READ, tenants, callerIn)).rejects.toMatchObject({ status: 400, issues: [{ code: 'too-costly' }] })
@@ -41,9 +42,9 @@ it('A read covers at most 50 tenants, of the token or of the store', async () =>
 
 it('A read needs X-Tenant-Id if several tenants have the resource, and goes to the first tenant if none has', async () => {
   await expect(selecting(['a', 'b'])(READ, ['a', 'b'], callerIn)).rejects.toMatchObject({ status: 400, issues: [{ code: 'required' }] })
-  expect(await selecting([])(READ, ['a', 'b'], callerIn)).toBe('a')
-  expect(await selecting([])(READ, '*', callerIn)).toBe('default')
-  expect(await selecting(['b'])({ type: 'Patient', id: 'no id' }, ['a', 'b'], callerIn)).toBe('a')
+  expect(await selecting([])(READ, ['a', 'b'], callerIn)).toMatchObject({ tenant: 'a' })
+  expect(await selecting([])(READ, '*', callerIn)).toMatchObject({ tenant: 'default' })
+  expect(await selecting(['b'])({ type: 'Patient', id: 'no id' }, ['a', 'b'], callerIn)).toMatchObject({ tenant: 'a' })
 })
 
 const tokenIn = (tenant: string, more: Partial<VerifiedToken>): VerifiedToken => ({ ...implicitToken('app'), tenant, ...more })
