@@ -31,17 +31,25 @@ export function guessDigests(key: Uint8Array): GuessDigests {
   return (client, person) => {
     const triesOf = (texts: readonly string[]): readonly string[] =>
       texts.length > TOGETHER ? texts.map((text) => digest(text)) : [digest(...texts)]
-    const [persons, numbers] = [personsOf(person), numbersOf(person)]
+    const numbers = numbersOf(person)
+    const [cards, persons] = [triesOf(numbers), triesOf(personsOf(person))]
     return [
-      ...persons.map((text): Guess => ({ of: 'person', key: digest('person', client, text), tries: triesOf(numbers) })),
-      ...numbers.map((text): Guess => ({ of: 'card', key: digest('card', client, text), tries: triesOf(persons) })),
+      ...comparedNamesOf(person).map((text): Guess => ({ of: 'person', key: digest('person', client, text), tries: cards })),
+      ...numbers.map((text): Guess => ({ of: 'card', key: digest('card', client, text), tries: persons })),
     ]
   }
 }
 
-/** Uses only the first word of a given name. A match may compare no more, so a different second word does not make a different person. */
+/** Every text of a given name that a match compares has a row, so that another division into words reaches no other row. */
+const comparedNamesOf = ({ names, birthDate }: SentPerson): readonly string[] =>
+  distinct(
+    names.flatMap(({ family, given: [given] }) =>
+      [given?.whole, given?.first].filter((each) => each !== undefined).map((each) => JSON.stringify([family, each, birthDate])),
+    ),
+  )
+
 const personsOf = ({ names, birthDate }: SentPerson): readonly string[] =>
-  distinct(names.map(({ family, given: [given] }) => JSON.stringify([family, given?.first ?? given?.whole, birthDate])))
+  distinct(names.map(({ family, given: [given] }) => JSON.stringify([family, given?.whole, given?.first, birthDate])))
 
 /** Ignores case, as matches do, and systems: one number with another system is the same guess. */
 const numbersOf = ({ card: { identifiers, memberIdentifiers, subscriberId } }: SentPerson): readonly string[] =>

@@ -8,7 +8,7 @@ import { MachineFault } from '../../ports/faults.ts'
 import { noMemberMatched, unmatchedReasonOf } from '../match/match-answer.ts'
 import type { SentPerson } from '../match/match-rules.ts'
 import { type Guess, type GuessDigests, guessDigests } from './guess.ts'
-import { beginTry, countTry, endTry, type GuessPorts, isBlocked } from './guess-rows.ts'
+import { beginTry, countTry, endTry, type GuessPorts, isBlocked, MAX_TRIES } from './guess-rows.ts'
 import { checkMatchRate, countMembers, type MatchCount } from './match-rate.ts'
 
 /** Member of a match of many members that was compared with stored data. */
@@ -74,7 +74,10 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
     count,
     async limit(client, person, find) {
       const guesses = await guessesOf(client, person)
-      if (!(await beginAll(ports, guesses))) {
+      const isOneGuess = !triesMany(guesses)
+      // guard: one-request-tries-few
+      if (!isOneGuess) await countAll(client, guesses)
+      if (!isOneGuess || !(await beginAll(ports, guesses))) {
         await count(client, { members: 1, matched: 0 })
         throw noMemberMatched('too many guesses')
       }
@@ -94,13 +97,16 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
     },
     async blockedAmong(client, members) {
       const rows = new Map<string, JobRow>()
-      for (const [position, { person, isMatched }] of members.entries())
-        for (const { of, key, tries } of await guessesOf(client, person)) {
+      for (const [position, { person, isMatched }] of members.entries()) {
+        const guesses = await guessesOf(client, person)
+        const isRight = isMatched && !triesMany(guesses)
+        for (const { of, key, tries } of guesses) {
           const row = rows.get(key) ?? { of, key, wrong: new Set(), right: new Set(), positions: [] }
           rows.set(key, row)
           row.positions.push(position)
-          for (const each of tries) row[isMatched ? 'right' : 'wrong'].add(each)
+          for (const each of tries) row[isRight ? 'right' : 'wrong'].add(each)
         }
+      }
       const blocked = { person: 0, card: 0 }
       const positions = new Set<number>()
       await forEachInParallel([...rows.values()], WIDTH, async ({ of, key, wrong, right, positions: own }) => {
@@ -116,7 +122,10 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
   }
 }
 
-/** Row of a person or a card in a job. `right`: tries that found a member, so they are no guesses. `positions`: members in the request. */
+/** Whether one member tries more cards or persons than a partner may. It would find whether one of them is right. */
+const triesMany = (guesses: readonly Guess[]): boolean => guesses.some(({ tries }) => tries.length > MAX_TRIES)
+
+/** Row of a person or a card in a job. `right`: tries that found a member, which is no guess. */
 type JobRow = Pick<Guess, 'of' | 'key'> & {
   readonly wrong: Set<string>
   readonly right: Set<string>

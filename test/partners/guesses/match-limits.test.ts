@@ -100,6 +100,24 @@ describe('a person', () => {
     expect(await world.sent(sentPerson('right'), true)).toBe('blocked')
   })
 
+  it('is not found by one request with six numbers, alone or in a job', async () => {
+    const numbers = (count: number) => sentPerson('', {}, { identifier: cards(count).map((card) => memberNumber(card)) })
+    const world = openLimits()
+    expect(await world.sent(numbers(5), true)).toBe('found')
+    expect(await world.sent(numbers(6), true)).toBe('blocked')
+    expect(await world.sent(sentPerson('right'), true)).toBe('blocked')
+    expect(world.alerts).toHaveLength(1)
+    expect(await openLimits().limits.blockedAmong('c', [{ person: numbers(5), isMatched: true }])).toEqual([])
+    expect(await openLimits().limits.blockedAmong('c', [{ person: numbers(6), isMatched: true }])).toEqual([0])
+  })
+
+  it('is the same with a given name that is divided into other words', async () => {
+    const world = openLimits()
+    const given = ['Ann', 'A nn', 'An n', 'A n n', 'A-N-N']
+    expect(await sendAll(world, given.map((each, i) => sentPerson(`W${i}`, named(each))))).toEqual(NO_MATCHES) // biome-ignore format: one line
+    expect(await world.sent(sentPerson('right'), true)).toBe('blocked')
+  })
+
   it.each<[what: string, person: SentPerson, client: string]>([
     ['another client', sentPerson('right'), 'another'],
     ['another birthDate', sentPerson('right', { birthDate: '1974-12-26' }), 'c'],
@@ -175,6 +193,16 @@ describe('a card', () => {
     expect(world.alerts).toEqual([
       'MemberGuessing: the partner c sent five different persons for one card without a match. It gets no match for this card for 24 hours',
     ])
+  })
+
+  it('is blocked by persons with one first word, and by one request with six names', async () => {
+    const world = openLimits()
+    const given = ['A nn', 'A lice', 'A bel', 'A da', 'A nja']
+    expect(await sendAll(world, given.map((each) => sentPerson('W1', named(each))))).toEqual(NO_MATCHES) // biome-ignore format: one line
+    expect(await world.sent(sentPerson('W1'), true)).toBe('blocked')
+    const names = ['A', 'B', 'C', 'D', 'E', 'F'].flatMap((each) => named(each).name)
+    expect(await world.sent(sentPerson('W2', { name: names.slice(1) }), true)).toBe('found')
+    expect(await world.sent(sentPerson('W2', { name: names }), true)).toBe('blocked')
   })
 
   it('is not blocked by a large family, even if all are sent at once', async () => {
