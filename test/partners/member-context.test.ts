@@ -134,7 +134,7 @@ describe('a partner gets the same error as for a stranger', () => {
     withMatch(async ({ tokenFor }) => {
       const names: readonly NamedMember[] = [
         ...['Patient/stranger', 'Patient/bert', 'Patient/', 'Patient/a/b', '|', 'a|b|c'].map((sub) => ({ sub })),
-        ...['bert', 'nobody'].map((value) => ({ sub: `http://example.org/members|member-${value}` })),
+        ...['bert', 'nobody', 'ann|x', 'ann|'].map((value) => ({ sub: `http://example.org/members|member-${value}` })),
         ...['stranger', 'bert', 'Practitioner/ann', '_', 'http://example.org/members|member-bert'].map((patient) => ({ patient })),
       ]
       for (const named of names) expect([named, errorOf(await tokenFor(named))]).toEqual([named, NO_ACCESS])

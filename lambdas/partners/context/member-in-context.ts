@@ -58,7 +58,8 @@ const NO_PATIENT = '_'
 /** Returns the id of the Patient, or undefined unless exactly one Patient has the identifier. */
 async function patientNamed(data: MemberData, name: string): Promise<string | undefined> {
   if (name.startsWith(PATIENT)) return name.slice(PATIENT.length)
-  const [system = '', value = ''] = name.split('|')
+  const bar = name.indexOf('|')
+  const [system, value] = [name.slice(0, bar), name.slice(bar + 1)]
   const { ids, more } = await findMatches(data, 'Patient', [['identifier', `${escapeValue(system)}|${escapeValue(value)}`]], 2)
   return ids.length === 1 && !more ? ids[0] : undefined
 }
