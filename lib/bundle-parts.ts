@@ -12,7 +12,7 @@ export const LATER: Readonly<Record<string, { readonly entry: string; readonly i
   'partner-access': { entry: './lambdas/access/partner-access.ts', imported: /\/partner-access\.ts$/ },
   'basis-profiles': { entry: './lambdas/packages/basis-profiles.ts', imported: /\/packages\/basis-profiles\.ts$/ },
   'viewed-version': { entry: './lambdas/access/view/viewed-version.ts', imported: /\/viewed-version\.ts$/ },
-  'partner-rules': { entry: './lambdas/partners/partner-rules.ts', imported: /\/partner-rules\.ts$/ },
+  'member-versions': { entry: './lambdas/partners/member-versions.ts', imported: /\/member-versions\.ts$/ },
   'person-patients': { entry: './lambdas/runtime/authorization/person-patients.ts', imported: /\/person-patients\.ts$/ },
   'tenant-index-state': { entry: './lambdas/runtime/tenant-index-state.ts', imported: /^\.\.\/tenant-index-state\.ts$/ },
   'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },

@@ -83,45 +83,19 @@ async function isCurrentShown(eye: Eye, key: ResourceKey): Promise<boolean> {
   return current?.deleted === false
 }
 
+/** Returns the versions that a partner may receive of the member in context. */
+async function withinLimits({ judge: { access, reading } }: Eye, versions: Versions): Promise<Versions> {
+  if (access.partner?.limits === undefined) return versions
+  const { allowedAmong } = await import('../partners/member-versions.ts')
+  return allowedAmong(access, reading, versions)
+}
+
 /** Returns the versions with the Provenances as a partner with a member in context sees them. */
 async function withShownTargets(eye: Eye, versions: Versions): Promise<Versions> {
   const { access, reading } = eye.judge
-  if (access.partner?.limits === undefined || !versions.some((version) => version?.type === 'Provenance')) return versions
-  const { namesOthers, withoutTargets } = await import('../partners/provenance-targets.ts')
-  const isMember = (name: string): boolean => access.clauses.some(({ within }) => within?.includes(name) === true)
-  const withheldAmong = async (keys: readonly ResourceKey[]) => {
-    const targets = await visibleAmong(eye, await eye.resources.current(keys))
-    return keys.filter((_, i) => targets[i]?.deleted !== false)
-  }
-  const shownOf = async (version: ResourceVersion | undefined): Promise<ResourceVersion | undefined> => {
-    if (version?.type !== 'Provenance' || version.deleted) return version
-    // guard: member-token-shows-no-provenance-of-others
-    if (namesOthers(version, isMember)) return undefined
-    return withoutTargets(version, reading, withheldAmong)
-  }
-  const seen: (ResourceVersion | undefined)[] = []
-  for (const version of versions) seen.push(await shownOf(version))
-  return seen
-}
-
-/**
- * Returns the versions that a partner may receive of the member in context. The Groups of the partner pass, because they are no data of the
- * member.
- */
-async function withinLimits({ judge: { access, reading } }: Eye, versions: Versions): Promise<Versions> {
-  const { view, partner: { limits } = {} } = access
-  if (view === undefined || limits === undefined) return versions
-  const { isAllowed } = await import('../partners/partner-rules.ts')
-  const { at: now, excluded, ...window } = limits
-  const rules = {
-    ...{ ...window, view, now, excluded: new Set(excluded) },
-    ...(reading.timeZone === undefined ? {} : { timeZone: reading.timeZone }),
-  }
-  return versions.map((version) => {
-    if (version === undefined || version.deleted || version.type === 'Group') return version
-    // guard: member-token-shows-allowed-data
-    return isAllowed(rules, version, () => false) === true ? version : undefined
-  })
+  if (access.partner?.limits === undefined) return versions
+  const member = await import('../partners/member-versions.ts')
+  return member.withShownTargets(access, reading, versions, async (keys) => visibleAmong(eye, await eye.resources.current(keys)))
 }
 
 /** Returns the versions under the view of the caller. */

@@ -159,9 +159,9 @@ describe('the code of a function', () => {
       ...[
         'granular.js',
         'jwt-verifier.js',
+        'member-versions.js',
         'page-templates.js',
         'partner-access.js',
-        'partner-rules.js',
         'person-patients.js',
         'public-read.js',
         's3-blob-store.js',
