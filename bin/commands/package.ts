@@ -83,6 +83,8 @@ async function printPackages(server: ServerLocationOptions): Promise<void> {
 
 const STATES: Readonly<Record<ListedPackage['parameters'][number]['state'], string>> = {
   used: 'searched',
+  building: 'building',
+  waiting: 'searched after the next start',
   r4: "R4's own",
   shadowed: "another package's",
   inactive: 'not active',

@@ -406,3 +406,13 @@ describe('A package is complete or absent', () => {
     expect(finished(data)).toEqual([])
   })
 })
+
+it('A package that is added to a stopped server is listed with parameters that the next start builds', async () => {
+  const data = newFolder()
+  const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
+  const meaning = { base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
+  const file = await writeArchiveFile(guideFilesOf('1.0.0', { 'package/SearchParameter-p.json': { ...parameter, ...meaning } }))
+  expect((await runFhir('package', 'add', file, '--data', data)).code).toBe(0)
+  const { out } = await runFhir('package', 'list', '--data', data)
+  expect(out).toMatch(/example\.guide +1\.0\.0 +2 +0 +0 +1 searched after the next start\n$/)
+})

@@ -8,11 +8,19 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
+import { DynamoDbSharedRows } from '../../lambdas/adapters/dynamodb/rows/shared-rows.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { S3AuditArchive } from '../../lambdas/adapters/s3/audit-archive.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
+import { finishRebuild } from '../../lambdas/indexing/custom-definitions.ts'
+import type { ServingSummary } from '../../lambdas/indexing/lifecycle/serving-summary.ts'
+import { openIndexState } from '../../lambdas/indexing/lifecycle/shared-index-state.ts'
+import { withDefinitions } from '../../lambdas/indexing/lifecycle/state.ts'
+import { INDEX_STATE, NO_STORED_STATE, type StoredState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
+import { withPackageParameters } from '../../lambdas/indexing/package-parameters.ts'
 import { archiveStream } from '../../lambdas/runtime/aws/audit-archive.ts'
+import { resolvePackageParameters } from '../../lambdas/search/custom/package-parameters.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
@@ -198,6 +206,29 @@ await runOnDynamo(async (engine) => {
       expect((await fhir('', 'package', 'list', '--stage', 'old')).err).toBe(
         'fhir: .fhir/old.json does not name the bucket: deploy the stage again\n',
       )
+    })
+
+    it('search parameters of packages are listed with their state in the index', async () => {
+      const state = openIndexState(
+        new DynamoDbSharedRows<StoredState, ServingSummary>(dynamoOf(await newStage('indexed')), INDEX_STATE, NO_STORED_STATE),
+        Date.now,
+      )
+      const definition = {
+        ...{ resourceType: 'SearchParameter', url: 'http://example.org/p', status: 'active', code: 'own', base: ['Basic'] },
+        ...{ type: 'reference', expression: 'Basic.subject' },
+      }
+      const label = { name: 'example.searched', version: '1.0.0' }
+      const file = await writeArchiveFile({ 'package/package.json': label, 'package/SearchParameter-p.json': definition })
+      expect((await fhir('', 'package', 'add', file, '--stage', 'indexed')).code).toBe(0)
+      const listed = async () => (await fhir('', 'package', 'list', '--stage', 'indexed')).out.match(/example\.searched .*/)?.[0]
+      expect(await listed()).toMatch(/ 1 building$/)
+      const parameters = resolvePackageParameters([{ ...label, parameters: [definition as never] }])
+      const mappings = parameters.flatMap((each) => each.mappings)
+      await state.change((each) => withDefinitions(each, (before) => withPackageParameters(before, mappings, 1)))
+      expect(await listed()).toMatch(/ 1 building$/)
+      await state.change((each) => withDefinitions(each, (before) => finishRebuild(before, before.rebuilds[0]!)))
+      expect(await listed()).toMatch(/ 1 searched$/)
+      expect((await fhir('', 'package', 'remove', 'example.searched', '--stage', 'indexed')).code).toBe(0)
     })
 
     it.each([

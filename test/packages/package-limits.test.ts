@@ -50,7 +50,7 @@ describe('A package', () => {
   it('is searched by at most 200 parameters on a type', async () => {
     const many = Array.from({ length: 201 }, (_, i) => parameter(`p${i}`))
     const { states = [] } = await added(...many)
-    expect([states.length, states.filter((each) => each.endsWith(' used')).length]).toEqual([201, 200])
+    expect([states.length, states.filter((each) => each.endsWith(' waiting')).length]).toEqual([201, 200])
     expect(states.filter((each) => each.endsWith(' refused')).length).toBe(1)
   })
 
@@ -69,7 +69,7 @@ describe('A package', () => {
         'code r4',
         'draft inactive',
         'endless refused',
-        'fine used',
+        'fine waiting',
         'of-list refused',
         'of-number refused',
         'untyped refused',

@@ -28,6 +28,9 @@ export type StoredState = Omit<IndexState, 'types' | 'identity' | 'former' | 'ep
   readonly setBack?: Reconciliation & { readonly reached?: ByType<Reached> }
 }
 
+/** Partition key of the index state, and beginning of those of its rows. */
+export const INDEX_STATE = 'DEFINITIONS'
+
 export const NO_STORED_STATE: StoredState = { definitions: [], rebuilds: [], poisoned: [] }
 
 /** Returns the index state of a stored state. A stored state without `live` has the identity NO_IDENTITY and no former identities. */

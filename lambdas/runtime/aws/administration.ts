@@ -34,7 +34,7 @@ export type Deployment = {
 }
 
 /** Maximum attempts of a DynamoDB call, and milliseconds per attempt. Both may be high, because an operator waits for the command. */
-const LIMITS = { attempts: 8, patience: 10_000 }
+export const LIMITS = { attempts: 8, patience: 10_000 }
 const DAY = 24 * 60 * AUDIT_MINUTE_MS
 
 export function openDeploymentAdministration({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {

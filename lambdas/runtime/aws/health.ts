@@ -6,7 +6,7 @@ import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.t
 import { readSentHeartbeat } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import type { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, resultOf } from '../../http/gateway-event.ts'
-import { decode, NO_STORED_STATE } from '../../indexing/lifecycle/stored-state.ts'
+import { decode, INDEX_STATE, NO_STORED_STATE } from '../../indexing/lifecycle/stored-state.ts'
 import { type HeartbeatState, indexHealthOf, NO_HEARTBEAT } from '../../indexing/stream/heartbeat.ts'
 import type { IndexHealth } from '../../ports/search/index-status.ts'
 import { healthEndpoint } from '../health.ts'
@@ -35,7 +35,7 @@ export function healthHandler(): (event: GatewayEvent) => Promise<GatewayResult>
 /** Reads both tables, and returns the health of the search index by its heartbeats. Throws if a table does not respond. */
 export async function checkTables(resources: TableClient, state: TableClient, now: number): Promise<IndexHealth> {
   const heartbeats = new DynamoDbSharedState<HeartbeatState>(state, 'PULSE', NO_HEARTBEAT)
-  const indices = new DynamoDbSharedState(state, 'DEFINITIONS', NO_STORED_STATE)
+  const indices = new DynamoDbSharedState(state, INDEX_STATE, NO_STORED_STATE)
   const [{ value }, { value: index }] = await Promise.all([heartbeats.read(), indices.read(), readSentHeartbeat(resources)])
   return indexHealthOf(value, decode(index).types, now)
 }

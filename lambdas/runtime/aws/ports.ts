@@ -21,7 +21,7 @@ import { CachedSearchContexts } from '../../indexing/cached-search-contexts.ts'
 import { ServingStateReader, type ServingSummary } from '../../indexing/lifecycle/serving-summary.ts'
 import { openIndexState } from '../../indexing/lifecycle/shared-index-state.ts'
 import type { SharedIndexState } from '../../indexing/lifecycle/state.ts'
-import { NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
+import { INDEX_STATE, NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
 import { RebuildProgress } from '../../indexing/rebuild/rebuild-progress.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { type BasisProfiles, visibleStoreOf } from '../../interactions/visible-store.ts'
@@ -157,9 +157,6 @@ export const identifierRows = /* @__PURE__ */ once(() => new DynamoDbIdentifierR
 export const addIdentifiers = (versions: readonly ResourceVersion[]): Promise<void> => identifierRows().add(identifierEntriesOf(versions))
 
 export const rebuildProgress = /* @__PURE__ */ once(() => new RebuildProgress(new DynamoDbRows(stateTable())))
-
-/** Partition key of the index state, and beginning of those of its rows. */
-const INDEX_STATE = 'DEFINITIONS'
 
 export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() =>
   openIndexState(new DynamoDbSharedRows<StoredState, ServingSummary>(stateTable(), INDEX_STATE, NO_STORED_STATE), () => clock().now()),

@@ -23,13 +23,22 @@ import { nameOfOperator } from '../operator-name.ts'
 import { AUDIT_FOLDER, makeStore } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 import { OWN_PACKAGES, type PackageSource, type ReadPackage, readSource } from './package-source.ts'
+import { type ListedParameter, type ParameterStates, parameterStatesAt, withBuildState } from './parameter-states.ts'
 
 export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
 export type { PackageLabel } from '../../ports/definitions/package-store.ts'
 export type { PackageSource } from './package-source.ts'
 
-/** Store of packages. `recording`: parts that write changes to the audit log. */
-export type PackageAdministration = { readonly store: PackageStore; readonly recording: AuditPorts; readonly close: () => Promise<void> }
+/**
+ * Store of packages. `recording`: parts that write changes to the audit log. `parameterStates`: returns the states of the parameters in the index,
+ * or undefined if no server runs.
+ */
+export type PackageAdministration = {
+  readonly store: PackageStore
+  readonly recording: AuditPorts
+  readonly parameterStates: () => Promise<ParameterStates | undefined>
+  readonly close: () => Promise<void>
+}
 
 export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
@@ -51,12 +60,12 @@ export type DefinitionCounts = { readonly profiles: number; readonly valueSets: 
 
 /**
  * Installed package. `counts`: undefined if a file of the package cannot be read. `isOwn`: whether it is a part of the server, not added by
- * an operator. `parameters`: search parameters with their states beside those of all other packages.
+ * an operator. `parameters`: search parameters with their states beside those of all other packages and in the index.
  */
 export type ListedPackage = PackageLabel & {
   readonly counts: DefinitionCounts | undefined
   readonly isOwn: boolean
-  readonly parameters: readonly PackageParameter[]
+  readonly parameters: readonly ListedParameter[]
 }
 
 /** Opens the packages of a data folder. `isNew`: creates the store if the folder has none. */
@@ -66,6 +75,7 @@ export async function openPackages(data: string, isNew = false): Promise<Package
   return {
     store: new FilesystemPackages(join(data, PACKAGES_FOLDER)),
     recording: { audit, clock: new SystemClock(), operator: nameOfOperator() },
+    parameterStates: () => parameterStatesAt(data),
     close: () => audit.close(),
   }
 }
@@ -193,13 +203,14 @@ export async function listCapabilities({ store }: PackageAdministration): Promis
   return requirements.map((each) => ({ canonical: each.canonical, missing: missingCapabilities(each, claims) }))
 }
 
-export async function listPackages({ store }: PackageAdministration): Promise<readonly ListedPackage[]> {
+export async function listPackages({ store, parameterStates }: PackageAdministration): Promise<readonly ListedPackage[]> {
   const { packages } = await store.now()
+  const known = packages.length === 0 ? undefined : await parameterStates()
   const all = withLimits(resolvePackageParameters(await readSearchParameters(packages, () => undefined)))
   const listed = async (kept: (typeof packages)[number], isOwn: boolean): Promise<ListedPackage> => {
     const opened = new PackageReader(kept, () => undefined, isOwn)
     const counts = (await opened.isWhole()) ? await countsIn(opened) : undefined
-    const parameters = isOwn ? [] : all.filter((each) => isSamePackage(each.package, kept))
+    const parameters = isOwn ? [] : all.filter((each) => isSamePackage(each.package, kept)).map((each) => withBuildState(each, known))
     return { name: kept.name, version: kept.version, counts, isOwn, parameters }
   }
   return Promise.all([...OWN_PACKAGES.map((each) => listed(each, true)), ...packages.map((each) => listed(each, false))])

@@ -31,7 +31,6 @@ import { writeValidator } from '../../interactions/validation/write-validation.t
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
 import { basisProfilesOf } from '../../packages/basis-profiles.ts'
 import { addedGuidesOf, supportedProfiles } from '../../packages/supported-profiles.ts'
-import { findMemberPlans } from '../../partners/usage/member-plans.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -46,12 +45,12 @@ import { patientFinder } from '../authorization/patient-finder.ts'
 import { patientVisibility } from '../authorization/patient-visibility.ts'
 import { personReader } from '../authorization/person-patients.ts'
 import type { Config } from '../config.ts'
-import type { PlansOf } from '../control/member-plans.ts'
 import { PACKAGES_FOLDER } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
 import { explorerPartsOf } from '../explorer-parts.ts'
 import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
+import { type CommandAnswers, commandAnswersOf } from './command-answers.ts'
 import { explorerEndpoint } from './explorer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { checkStores } from './health.ts'
@@ -97,7 +96,7 @@ export type ServerCore = {
   readonly isDecidable: AuthPorts['isDecidable']
   readonly mayReadPatient: AuthPorts['mayReadPatient']
   readonly partnerMembers: AuthPorts['partnerMembers']
-  readonly plansOf: PlansOf
+  readonly answers: CommandAnswers
   readonly close: () => Promise<void>
 }
 
@@ -262,8 +261,7 @@ export function composeServerCore(
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
     partnerMembers: partnerMembers({ heads: ports.heads, index: ports.latest, reading: readingOf, config, clock }),
-    plansOf: async (tenant, patients) =>
-      findMemberPlans({ tenant, heads: ports.heads, index: ports.latest(), reading: await readingOf(tenant) }, patients, clock.now()),
+    answers: commandAnswersOf({ ...ports, definitions, readingOf, withPackages }),
     patientsOf,
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }

@@ -30,6 +30,7 @@ import { clockCommands } from '../control/clock-command.ts'
 import { launchCommands } from '../control/launch-command.ts'
 import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER } from '../control/lost-files.ts'
 import { planCommands } from '../control/member-plans.ts'
+import { parameterStateCommands } from '../control/parameter-states.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
@@ -174,7 +175,8 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   const restore = storeRestorer({ gate, commit: (file) => commitRestore(folder, file), open, warn, attempts: { signal: ending.signal } })
   const commands = {
     ...{ ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) },
-    ...planCommands((...asked) => gate.pass(({ plansOf }) => plansOf(...asked), restored)),
+    ...planCommands((...asked) => gate.pass(({ answers }) => answers.plansOf(...asked), restored)),
+    ...parameterStateCommands(() => gate.pass(({ answers }) => answers.parameterStates(), restored)),
   }
   opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...locationCommands(folder, baseUrl) }, warn))
   forgetEachHour(opened, parts)
