@@ -24,7 +24,7 @@ import { serverLocationOf, withExamples } from './options.ts'
 /** Maximum warnings of one kind that are printed. Of the others only the number is printed. */
 const MAX_LINES = 20
 
-type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean; readonly dryRun?: boolean }
+type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean; readonly dryRun?: boolean; readonly drafts?: boolean }
 
 const add = new Command('add')
   .description('add a package of R4 definitions; the server uses it at once, on AWS within ten seconds')
@@ -36,10 +36,12 @@ const add = new Command('add')
     '--with-dependencies',
     'with the packages it depends on, those of these too, from the registry, or exit code 1; without it they are named',
   )
+  .option('--drafts', 'search also by search parameters that are drafts and whose code nothing else defines')
   .option('--dry-run', 'print what would be added and which types would be indexed again, and change nothing')
-  .action(async (text: string, { withDependencies = false, dryRun: isDryRun = false, ...server }: AddOptions) => {
+  .action(async (text: string, { withDependencies = false, dryRun: isDryRun = false, drafts = false, ...server }: AddOptions) => {
     const source = sourceOf(text)
-    const all = await at(server, (packages) => addPackage(packages, source, { withDependencies, isDryRun }), !isDryRun)
+    const options = { withDependencies, isDryRun, drafts: drafts ? 'activated' : 'inactive' } as const
+    const all = await at(server, (packages) => addPackage(packages, source, options), !isDryRun)
     for (const added of all) {
       for (const line of warningsOf(added)) warn(toOneLine(line))
       print(`${added.name} ${added.version} ${isDryRun ? 'would be' : 'is'} added: ${contentOf(added)}\n`)
@@ -91,12 +93,13 @@ const STATES: Readonly<Record<ListedPackage['parameters'][number]['state'], stri
   refused: 'refused',
 }
 
-/** Returns the number of parameters in each state, such as `5 searched, 8 R4's own`. */
+/** Returns the number of parameters in each state, such as `5 searched (1 draft), 8 R4's own`. */
 const parameterStatesOf = (parameters: ListedPackage['parameters']): string =>
   Object.entries(STATES)
     .flatMap(([state, text]) => {
-      const count = parameters.filter((each) => each.state === state).length
-      return count === 0 ? [] : [`${count} ${text}`]
+      const found = parameters.filter((each) => each.state === state)
+      const drafts = found.filter(({ isDraft }) => isDraft).length
+      return found.length === 0 ? [] : [`${found.length} ${text}${drafts === 0 ? '' : ` (${formatCount(drafts, 'draft')})`}`]
     })
     .join(', ')
 

@@ -1,6 +1,6 @@
 /** SearchParameters of packages: the stored parts of one package, and the SearchParameters of all added packages. */
 import type { Resource } from '../fhir/resource.ts'
-import type { PackageDefinitions } from '../ports/definitions/package-definitions.ts'
+import { ACTIVATED, type PackageDefinitions } from '../ports/definitions/package-definitions.ts'
 import type { AddedPackages, PackageListing, StoredPackage } from '../ports/definitions/package-store.ts'
 import { type OnDamage, PackageReader } from './package-reader.ts'
 
@@ -16,15 +16,22 @@ export const MAX_PACKAGE_PARAMETERS = 2_000
 /** Elements of a SearchParameter that determine its results. */
 const ELEMENTS = ['resourceType', 'url', 'version', 'status', 'code', 'type', 'base', 'expression', 'target', 'component'] as const
 
-/** Returns the file with these SearchParameters. Of several with one canonical URL, the first one is stored. */
-export function searchParameterFilesOf(parameters: readonly Resource[]): readonly (readonly [file: string, text: string])[] {
+/** Returns the file with these SearchParameters. Of several with one canonical URL, the first one is stored. `drafts`: see storedParameterOf. */
+export function searchParameterFilesOf(
+  parameters: readonly Resource[],
+  drafts: 'inactive' | 'activated' = 'inactive',
+): readonly (readonly [file: string, text: string])[] {
   if (parameters.length === 0) return []
-  const byUrl = new Map(parameters.toReversed().map((each) => [String(each.url), reduced(each)]))
+  const byUrl = new Map(parameters.toReversed().map((each) => [String(each.url), storedParameterOf(each, drafts)]))
   return [[`${SEARCH_PARAMETERS_FILE}.json`, JSON.stringify(Object.fromEntries([...byUrl].toSorted(([a], [b]) => (a < b ? -1 : 1))))]]
 }
 
-const reduced = (parameter: Resource): Resource =>
-  Object.fromEntries(ELEMENTS.flatMap((name) => (parameter[name] === undefined ? [] : [[name, parameter[name]]]))) as Resource
+/** Returns what is stored of a SearchParameter. `drafts`: whether drafts are marked as activated by the operator. */
+export function storedParameterOf(parameter: Resource, drafts: 'inactive' | 'activated'): Resource {
+  const elements = ELEMENTS.flatMap((name) => (parameter[name] === undefined ? [] : [[name, parameter[name]]]))
+  const mark = drafts === 'activated' && parameter.status === 'draft' ? { [ACTIVATED]: true } : {}
+  return { ...(Object.fromEntries(elements) as Resource), ...mark }
+}
 
 /** Returns the SearchParameters of the packages. Omits packages without SearchParameters. */
 export async function readSearchParameters(packages: readonly StoredPackage[], onDamage: OnDamage): Promise<readonly PackageDefinitions[]> {

@@ -272,6 +272,30 @@ describe('A package that is added to a running server', () => {
     await eventually(isSearched, { until: (is) => !is, every: 10, within: 60_000 })
   })
 
+  it('has drafts that take effect if the operator activates them', async () => {
+    const meaning = { resourceType: 'SearchParameter', base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
+    const parameters = ['draft', 'retired'].map((status) => [
+      `package/SearchParameter-${status}.json`,
+      // A mark of the archive activates nothing.
+      { ...meaning, id: status, url: `http://example.org/${status}`, status, code: `own-${status}`, isActivatedDraft: true },
+    ])
+    const { code, out, err } = await run('add', await writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(parameters))))
+    expect([code, out, err]).toEqual([
+      ...[0, ADDED, 'fhir: nothing is searched by 2 search parameters that the package does not mark as active\n'],
+    ])
+    await run('remove', GUIDE_NAME)
+    expect(await run('add', '--drafts', await writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(parameters))))).toEqual({
+      code: 0,
+      out: `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic\n`,
+      err: 'fhir: nothing is searched by 1 search parameter that the package does not mark as active\n',
+    })
+    const listed = async () => (await run('list')).out
+    const all = await eventually(listed, { until: (text) => !text.includes('building'), every: 10, within: 60_000 })
+    expect(all).toMatch(/example\.guide +1\.0\.0 +2 +0 +0 +1 searched \(1 draft\), 1 not active\n/)
+    const search = await fetch(`${server.base}/Basic?own-draft=Patient/p`, { headers: { prefer: 'handling=strict' } })
+    expect(search.status).toBe(200)
+  })
+
   it('is only described by a dry run', async () => {
     const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
     const meaning = { base: ['Basic'], type: 'reference', expression: 'Basic.subject' }

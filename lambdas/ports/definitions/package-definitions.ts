@@ -2,6 +2,9 @@
 import type { Resource } from '../../fhir/resource.ts'
 import type { PackageLabel } from './package-store.ts'
 
+/** Element of a stored SearchParameter: the operator activated the draft. No package can have it. */
+export const ACTIVATED = 'isActivatedDraft'
+
 export type PackageDefinitions = PackageLabel & { readonly parameters: readonly Resource[] }
 
 /** Requirements on servers in a CapabilityStatement of a package. `canonical`: `url|version` of the statement. */

@@ -22,7 +22,7 @@ import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { AUDIT_FOLDER, makeStore } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
-import { OWN_PACKAGES, type PackageSource, type ReadPackage, readSource } from './package-source.ts'
+import { type DraftUse, OWN_PACKAGES, type PackageSource, type ReadPackage, readSource } from './package-source.ts'
 import { type ListedParameter, type ParameterStates, parameterStatesAt, withBuildState } from './parameter-states.ts'
 
 export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
@@ -83,8 +83,8 @@ export async function openPackages(data: string, isNew = false): Promise<Package
 /** Maximum dependencies that are added with a package, indirect ones included. Further ones are reported as missing. */
 const MOST_BROUGHT = 100
 
-/** `withDependencies`: also adds the dependencies. `isDryRun`: reports the same and adds nothing. */
-export type AddOptions = { readonly withDependencies?: boolean; readonly isDryRun?: boolean }
+/** `withDependencies`: also adds the dependencies. `isDryRun`: reports the same and adds nothing. `drafts`: use of the drafts of all of them. */
+export type AddOptions = { readonly withDependencies?: boolean; readonly isDryRun?: boolean; readonly drafts?: DraftUse }
 
 /**
  * Adds a package, and with `withDependencies` its dependencies. Returns all added packages, dependencies first. Throws an Error if `source`
@@ -93,12 +93,12 @@ export type AddOptions = { readonly withDependencies?: boolean; readonly isDryRu
 export async function addPackage(
   place: PackageAdministration,
   source: PackageSource,
-  { withDependencies = false, isDryRun = false }: AddOptions = {},
+  { withDependencies = false, isDryRun = false, drafts }: AddOptions = {},
 ): Promise<readonly AddedPackage[]> {
   const met: PackageLabel[] = []
   const added: AddedPackage[] = []
   async function add(from: PackageSource): Promise<void> {
-    const read = await readSource(from)
+    const read = await readSource(from, drafts)
     const there = await labelsIn(place.store)
     if (there.some((each) => isSamePackage(each, read.label))) throw alreadyThere(read.label)
     met.push(read.label)

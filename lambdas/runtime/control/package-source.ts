@@ -16,7 +16,7 @@ import { unsupportedReasonOf } from '../../fhir/profile/definitions/supported-de
 import type { Resource } from '../../fhir/resource.ts'
 import { addManifest } from '../../packages/manifest.ts'
 import { dependenciesOf, labelOf } from '../../packages/package-labels.ts'
-import { MAX_PACKAGE_PARAMETERS, searchParameterFilesOf } from '../../packages/package-search-parameters.ts'
+import { MAX_PACKAGE_PARAMETERS, searchParameterFilesOf, storedParameterOf } from '../../packages/package-search-parameters.ts'
 import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
 import { requirementFilesOf } from '../../packages/required-capabilities.ts'
 import { guideFilesOf } from '../../packages/supported-profiles.ts'
@@ -45,8 +45,11 @@ export type ReadPackage = {
   readonly ofR4: readonly string[]
 }
 
+/** Whether the server searches by the drafts of a package whose code nothing else defines. */
+export type DraftUse = 'inactive' | 'activated'
+
 /** Reads a package and prepares its files. Throws an Error if the package cannot be added. */
-export async function readSource(source: PackageSource): Promise<ReadPackage> {
+export async function readSource(source: PackageSource, drafts: DraftUse = 'inactive'): Promise<ReadPackage> {
   const builder = new PackageBuilder(isConstraintOfR4, comparePrecedence)
   const [parameters, guides, statements]: [Resource[], Resource[], Resource[]] = [[], [], []]
   const { archive, version } = await archiveOf(source)
@@ -69,14 +72,15 @@ export async function readSource(source: PackageSource): Promise<ReadPackage> {
     new Map([
       ...packageFilesOf(content),
       versionFileOf(content, (url) => ofR4.has(url)),
-      ...searchParameterFilesOf(parameters),
+      ...searchParameterFilesOf(parameters, drafts),
       ...guideFilesOf(label.version, guides),
       ...requirementFilesOf(statements),
     ]),
     dependenciesOf(manifest),
   )
   checkLimits(label, content, files, parameters)
-  return { label, manifest, content, files, leftOut, parameters, ofR4: [...ofR4] }
+  const stored = parameters.map((each) => storedParameterOf(each, drafts))
+  return { label, manifest, content, files, leftOut, parameters: stored, ofR4: [...ofR4] }
 }
 
 function checkLimits(

@@ -1,10 +1,10 @@
 /**
  * Search parameters of packages. Selects the definition of a code on a type: the definition of R4, then the newest version of a package,
- * then the package whose name sorts first.
+ * then the package whose name sorts first. An activated draft is selected if no other definition has its code.
  */
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import type { PackageDefinitions } from '../../ports/definitions/package-definitions.ts'
+import { ACTIVATED, type PackageDefinitions } from '../../ports/definitions/package-definitions.ts'
 import type { PackageLabel } from '../../ports/definitions/package-store.ts'
 import { compareVersions } from '../../ports/definitions/version-order.ts'
 import { usesEvaluationBudget } from '../custom-evaluation.ts'
@@ -16,8 +16,10 @@ import { customMappingsOf, typesWithR4Parameter } from './custom-parameters.ts'
  * - `used`: the index builds `mappings`, one for each type on which searches use the parameter.
  * - `r4`: R4 defines its code on all its types.
  * - `shadowed`: another package defines its code on all other types. `reason` names that package.
- * - `inactive`: its status is not `active`.
+ * - `inactive`: its status is not `active`, and it is no activated draft.
  * - `refused`: searches cannot use it. `reason`: explanation for the operator.
+ *
+ * `isDraft`: it is a draft that the operator activated.
  */
 export type PackageParameter = {
   readonly package: PackageLabel
@@ -25,8 +27,11 @@ export type PackageParameter = {
   readonly code: string
   readonly state: 'used' | 'r4' | 'shadowed' | 'inactive' | 'refused'
   readonly reason?: string
+  readonly isDraft?: true
   readonly mappings: readonly CustomMapping[]
 }
+
+const isActivatedDraft = (definition: Resource): boolean => definition.status === 'draft' && definition[ACTIVATED] === true
 
 /** Returns the parameters of all packages with their states. The order is that of precedence. */
 export function resolvePackageParameters(packages: readonly PackageDefinitions[]): readonly PackageParameter[] {
@@ -37,6 +42,7 @@ export function resolvePackageParameters(packages: readonly PackageDefinitions[]
         .toSorted((a, b) => compareTexts(String(a.url), String(b.url)))
         .map((definition) => ({ label: { name, version }, definition })),
     )
+    .toSorted((a, b) => Number(isActivatedDraft(a.definition)) - Number(isActivatedDraft(b.definition)))
   const isComposite = ({ definition }: (typeof all)[number]): boolean => definition.type === 'composite'
   const single = all.filter((each) => !isComposite(each)).map(({ label, definition }) => compiled(label, definition, []))
   // A composite refers to parameters by their canonical URLs, also to parameters that searches do not use.
@@ -55,16 +61,21 @@ const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 :
 type Compiled = PackageParameter & { readonly definition: Resource }
 
 function compiled(label: PackageLabel, definition: Resource, known: readonly CustomMapping[]): Compiled {
-  const about = { definition, package: label, url: String(definition.url), code: String(definition.code), mappings: [] }
-  if (definition.status !== 'active') return { ...about, state: 'inactive' }
+  const isDraft = isActivatedDraft(definition)
+  const about = {
+    ...{ definition, package: label, url: String(definition.url), code: String(definition.code), mappings: [] },
+    ...(isDraft ? { isDraft } : {}),
+  }
+  if (definition.status !== 'active' && !isDraft) return { ...about, state: 'inactive' }
+  const counted: Resource = isDraft ? { ...definition, status: 'active' } : definition
   try {
-    const mappings = customMappingsOf(definition, '', known).map(({ tenant: _, ...mapping }): CustomMapping => mapping)
+    const mappings = customMappingsOf(counted, '', known).map(({ tenant: _, ...mapping }): CustomMapping => mapping)
     // All tenants share the parameter, so no budget of a tenant could limit it.
     if (mappings.some(usesEvaluationBudget)) return { ...about, state: 'refused', reason: COSTLY }
     return mappings.length === 0 ? { ...about, state: 'r4' } : { ...about, state: 'used', mappings }
   } catch (error) {
     if (!(error instanceof FhirError)) throw error
-    return { ...about, state: typesWithR4Parameter(definition).length > 0 && isAllR4(definition) ? 'r4' : 'refused', reason: error.message }
+    return { ...about, state: typesWithR4Parameter(counted).length > 0 && isAllR4(counted) ? 'r4' : 'refused', reason: error.message }
   }
 }
 

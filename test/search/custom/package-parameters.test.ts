@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type Definitions, finishRebuild, NO_DEFINITIONS, withSearchParameter } from '../../../lambdas/indexing/custom-definitions.ts'
 import { withPackageParameters } from '../../../lambdas/indexing/package-parameters.ts'
 import { TenantSearchContexts } from '../../../lambdas/indexing/tenant-search-contexts.ts'
-import type { PackageDefinitions } from '../../../lambdas/ports/definitions/package-definitions.ts'
+import { ACTIVATED, type PackageDefinitions } from '../../../lambdas/ports/definitions/package-definitions.ts'
 import { resolvePackageParameters } from '../../../lambdas/search/custom/package-parameters.ts'
 import { GUIDES, guideOf } from '../../fixtures/payer/guides.ts'
 import type { Tree } from '../../fixtures/resources.ts'
@@ -96,6 +96,22 @@ describe('a parameter of a package', () => {
       packageOf('a', parameter('both', { url: 'http://example.org/other' })),
     ]
     expect(statesOf(...packages)).toEqual(['a both used', 'b both shadowed', 'b code r4'])
+  })
+
+  it('counts as an activated draft only if no other definition has its code', () => {
+    const draft = (code: string, more: Tree = {}) => parameter(code, { status: 'draft', [ACTIVATED]: true, ...more })
+    const early = packageOf('a', draft('one'), draft('two'), draft('code'), parameter('three', { status: 'draft' }))
+    expect(statesOf(early)).toEqual(['a three inactive', 'a code r4', 'a one used', 'a two used'])
+    expect(resolvePackageParameters([early]).filter(({ isDraft }) => isDraft).length).toBe(3)
+    const late = packageOf('b', parameter('two', { expression: 'Basic.author' }), draft('one', { expression: 'Basic.author' }))
+    for (const packages of [
+      [early, late],
+      [late, early],
+    ])
+      expect(statesOf(...packages)).toEqual([
+        ...['a three inactive', 'b two used', 'a code r4', 'a one used', 'a two shadowed', 'b one shadowed'],
+      ])
+    expect(statesOf(packageOf('a', draft('one', { status: 'retired' })))).toEqual(['a one inactive'])
   })
 
   it('may be a composite of parameters of packages', () => {
