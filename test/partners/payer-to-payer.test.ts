@@ -1,4 +1,6 @@
 /** Another payer matches a member who consented, and exports her record, at the embedded server. */
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
@@ -74,6 +76,18 @@ describe('a payer that is a partner', () => {
       const { out } = await runFhir('disclosures', '--patient', 'ann', '--json', '--data', server.folder)
       const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
       expect(records.find(({ kind }) => kind === 'export')).toMatchObject({ outcome: 'denied', grounds: [`Group/${id}`] })
+    }))
+
+  it('is answered for a match only if its record is stored', () =>
+    withPayer(async (server, partner) => {
+      const records = join(server.folder, 'disclosures')
+      // A file prevents the server from creating the folder.
+      await writeFile(records, '')
+      expect((await match(partner, ANN)).status).toBe(500)
+      await rm(records)
+      expect((await match(partner, ANN)).status).toBe(200)
+      const { out } = await runFhir('partner', 'matches', 'payer', '--json', '--data', server.folder)
+      expect(JSON.parse(out)).toEqual({ matched: 1 })
     }))
 
   it('leaves a record of each match and export, which one command prints', () =>

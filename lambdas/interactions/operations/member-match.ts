@@ -16,8 +16,8 @@ import { findMember } from '../../partners/match/find-member.ts'
 import { consentNotComplied, memberAnswerOf, noMemberMatched } from '../../partners/match/match-answer.ts'
 import { type MemberInput, memberInputOf } from '../../partners/match/member-input.ts'
 import { type MemberData, readCurrent } from '../../partners/member-data.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { SearchContext } from '../../search/search-context.ts'
-import type { Interaction } from '../interaction.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
@@ -25,6 +25,7 @@ import { type Requester, requesterOf } from './match-requester.ts'
 import type { RowPorts } from './match-rows.ts'
 import { storeSmallMatch } from './match-store.ts'
 import { checkParameters } from './operation-input.ts'
+import type { RecordingMatch } from './recorded-match.ts'
 
 /** Settings of matches. `payer`: identifiers of the payer that runs the server. */
 export type MatchChoices = {
@@ -55,8 +56,8 @@ const DAY = 24 * 60 * 60 * 1_000
  * a client that is no payer. A Consent that was stored by an earlier match counts as it is now: the member may have ended it.
  */
 export const memberMatch =
-  (ports: MemberMatchPorts): Interaction =>
-  async (request) => {
+  (ports: MemberMatchPorts): RecordingMatch =>
+  async (request, record) => {
     if (request.type !== 'Patient') throw fhirError(404, 'not-supported', 'Members are matched by Patient/$member-match')
     checkParameters(request.parameters, [])
     const partner = requesterOf(request, 'member-match')
@@ -95,11 +96,15 @@ export const memberMatch =
       partner: { id: request.client, identifier: identifier! },
       payer: { name: ports.choices.organizationName, identifier: payer! },
     })
-    const written = await storeSmallMatch({ ...ports, rows: ports.exports.rows }, request, {
-      group: { ...group, id: ports.clock.newId() },
-      consents: [{ ...own, id: storedConsentIdOf(own) }],
+    const [id, consentId] = [ports.clock.newId(), storedConsentIdOf(own)]
+    const stored = storeSmallMatch({ ...ports, rows: ports.exports.rows }, request, {
+      group: { ...group, id },
+      consents: [{ ...own, id: consentId }],
     })
-    return { status: 200, body: answer, about: [`Patient/${patient.id}`], written }
+    const recorded = record(`Patient/${patient.id}`, [`Group/${id}`, `Consent/${consentId}`])
+    // They are flushed at the same time. A match that fails may have a record, but none that is answered lacks it.
+    await forEachInParallel([stored, recorded], 2, (each) => each)
+    return { status: 200, body: answer, about: [`Patient/${patient.id}`], written: await stored }
   }
 
 /** Returns the context in which a Consent is judged, without the instant. */

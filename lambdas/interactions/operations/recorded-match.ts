@@ -1,31 +1,30 @@
 /** Records every `$member-match` before its response: the client, and the matched member with its grounds, or the reason for no match. */
 import { FhirError } from '../../fhir/outcome.ts'
-import { type DisclosureOutcome, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
+import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { unmatchedReasonOf } from '../../partners/match/match-answer.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { FhirRequest, Interaction } from '../interaction.ts'
+import type { FhirRequest, FhirResponse, Interaction } from '../interaction.ts'
 
 export type RecordedMatchPorts = { readonly disclosures: Pick<BlobStore, 'put'>; readonly clock: Clock }
 
-/** `match`: the interaction. Its response names the member in `about`, and the Group and the Consent in `written`. */
+/** Records a match before it is answered. `patient`: as `Patient/1`. `grounds`: names of the Group and the Consent. */
+export type RecordMatch = (patient: string, grounds: readonly string[]) => Promise<void>
+
+/** Match that records itself, because it knows the Group and the Consent before it stores them. */
+export type RecordingMatch = (request: FhirRequest, record: RecordMatch) => Promise<FhirResponse>
+
 export const recordedMatch =
-  (match: Interaction, { disclosures, clock }: RecordedMatchPorts): Interaction =>
+  (match: RecordingMatch, { disclosures, clock }: RecordedMatchPorts): Interaction =>
   async (request) => {
-    const record = ({ tenant, client }: FhirRequest, outcome: DisclosureOutcome, patients: readonly string[], grounds: readonly string[]) =>
-      writeDisclosures(
-        disclosures,
-        { kind: 'match', at: clock.now(), tenant, job: clock.newId(), partner: client, grounds },
-        patients.length === 0 ? [{ outcome }] : patients.map((patient) => ({ patient, outcome })),
-      )
+    const { tenant, client: partner } = request
+    const record = (member: DisclosedMember, grounds: readonly string[]) =>
+      writeDisclosures(disclosures, { kind: 'match', at: clock.now(), tenant, job: clock.newId(), partner, grounds }, [member])
     try {
-      const response = await match(request)
-      const grounds = (response.written ?? []).map(({ type, id }) => `${type}/${id}`)
-      await record(request, 'matched', response.about ?? [], grounds)
-      return response
+      return await match(request, (patient, grounds) => record({ patient, outcome: 'matched' }, grounds))
     } catch (error) {
       const reason = error instanceof FhirError ? unmatchedReasonOf(error) : undefined
-      if (reason !== undefined) await record(request, reason, [], [])
+      if (reason !== undefined) await record({ outcome: reason }, [])
       throw error
     }
   }

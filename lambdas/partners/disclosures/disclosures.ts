@@ -10,7 +10,7 @@ export type DisclosureOutcome = 'matched' | 'exported' | Unmatched | (string & {
 
 /**
  * Match or export of a partner. `at`: instant of the match, or the transaction time of the export, in milliseconds since 1970. `job`: id of the
- * job, or of the single match. `partner`: id of its client. `grounds`: Group that was exported, or Group and Consent that the match stored.
+ * job, or of the single match. `partner`: id of its client. `grounds`: Group that was exported, or Group and Consent of the match.
  */
 export type PartnerRequest = {
   readonly kind: 'match' | 'export'

@@ -84,8 +84,8 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
       const end = (outcome: 'right' | 'not made') => Promise.all(guesses.map((guess) => endTry(ports, guess, outcome)))
       try {
         const found = await find()
-        await end('right')
-        await count(client, { members: 1, matched: 1 })
+        // One flush stores both.
+        await Promise.all([end('right'), count(client, { members: 1, matched: 1 })])
         return found
       } catch (error) {
         const isUnmatched = error instanceof FhirError && unmatchedReasonOf(error) !== undefined
