@@ -107,6 +107,19 @@ describe('a match', () => {
     expect([await currentOf('Consent/x'), await rowCount()]).toEqual([[], 0])
   })
 
+  it('stores its Group after all of its Consents, which several commits store', async () => {
+    const consents = Array.from({ length: 150 }, (_, i) => `c${i}`)
+    const names = ['Group/a', ...consents.map((id) => `Consent/${id}`)]
+    const whole = await openServer()
+    await whole.match(groupOf('a', 10), ...consents)
+    expect(await whole.currentOf(...names)).toEqual(names)
+    const { match, deleteAfter, currentOf, rowCount } = await openServer(new Set(['c30']))
+    await expect(match(groupOf('a', 10), ...consents)).rejects.toThrow('the machine failed')
+    expect(await currentOf('Consent/c0', 'Consent/c30', 'Group/a')).toEqual(['Consent/c0'])
+    await deleteAfter(41)
+    expect([await currentOf(...names), await rowCount()]).toEqual([[], 0])
+  })
+
   it('is deleted even if the deletion of another one fails, which stays due', async () => {
     const failing = new Set<string>()
     const { match, deleteAfter, currentOf } = await openServer(failing)

@@ -2,6 +2,7 @@
 import { WHOLE_ACCESS } from '../../access/access.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FoundMatch, MatchOwner } from '../../partners/bulk/found-match.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import type { FhirRequest, WrittenVersion } from '../interaction.ts'
@@ -76,6 +77,8 @@ export type MatchStore = (owner: MatchOwner, found: FoundMatch) => Promise<void>
 
 /** Consents of one commit. Small commits let other writes run between them. */
 const CONSENTS = 20
+/** Commits at the same time. They share a flush. */
+const COMMITS = 4
 
 /** Returns the function that stores the result of a job. It stores the Group last, so a stored Group always has its Consents. */
 export const matchStore =
@@ -84,8 +87,8 @@ export const matchStore =
     const reading = await readingOf(owner.tenant)
     const request = serverRequestOf(owner, reading)
     const due = await scheduleMatch(ports, owner, { group, consents }, reading)
-    for (let first = 0; first < consents.length; first += CONSENTS)
-      await storeAbsent(ports, request, consents.slice(first, first + CONSENTS), due)
+    const commits = Array.from({ length: Math.ceil(consents.length / CONSENTS) }, (_, i) => i * CONSENTS)
+    await forEachInParallel(commits, COMMITS, (first) => storeAbsent(ports, request, consents.slice(first, first + CONSENTS), due))
     await storeAbsent(ports, request, [group], due)
   }
 
