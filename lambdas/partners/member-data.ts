@@ -52,11 +52,15 @@ export async function findMatches(
   return { ids: hits.map(({ id }) => id), more }
 }
 
-/** Returns the current versions in the order of the ids. A missing or deleted resource is undefined. Throws the fault of a damaged version. */
+/**
+ * Returns the current versions in the order of the ids. A missing or deleted resource is undefined. Throws the fault of a damaged version.
+ * `isRead`: whether a body matters. The others are not parsed, and are undefined too.
+ */
 export async function readCurrent(
   { tenant, heads, pause }: MemberData,
   type: string,
   ids: readonly string[],
+  isRead: (body: Uint8Array) => boolean = () => true,
 ): Promise<readonly (Resource | undefined)[]> {
   if (ids.length === 0) return []
   const found = await heads(ids.map((id) => ({ tenant, type, id })))
@@ -65,6 +69,7 @@ export async function readCurrent(
   return found.map((head) => {
     if (head === undefined || head.deleted) return undefined
     if ('damage' in head) throw head.damage
+    if (!isRead(head.body)) return undefined
     // JSON.parse is enough: the body was checked when it was stored, and matches compare no decimals.
     const resource: unknown = JSON.parse(TEXT.decode(head.body))
     return isElement(resource) ? (resource as Resource) : undefined

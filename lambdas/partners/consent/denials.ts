@@ -11,6 +11,12 @@ const PURPOSES: Readonly<Record<PartnerKind, string>> = { payer: 'payer-to-payer
 /** Partner that would receive data. `identifiers`: absent for a client of the payer itself, which is compared with no recipient. */
 export type Recipient = { readonly kind: PartnerKind; readonly identifiers?: readonly PartyIdentifier[] }
 
+/** Whether the body of a Consent may deny something: it has the code, or an escape behind which the code could hide. */
+export function mayDeny(body: Uint8Array): boolean {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
+  return bytes.includes('"deny"') || bytes.includes('\\u')
+}
+
 /** Whether the Consent denies that data goes to the partner. `now`: milliseconds since 1970. */
 export function isDenial(consent: Resource, recipient: Recipient, now: number, timeZone?: string): boolean {
   const { type, period } = (consent.provision ?? {}) as Element

@@ -12,7 +12,7 @@ const AT_ONCE = 50
 
 /**
  * Yields the current versions of the resources that a query finds, possibly repeatedly. `pairs`: returns the query for Patients by their ids.
- * `leaveUnread`: receives each Patient that has too many resources to read.
+ * `leaveUnread`: receives each Patient that has too many resources to read. `isRead`: whether a body matters; the others are not parsed.
  */
 export async function* findByPatients(
   data: MemberData,
@@ -20,10 +20,12 @@ export async function* findByPatients(
   ids: readonly string[],
   pairs: (ids: readonly string[]) => ParameterPairs,
   leaveUnread: (id: string) => void,
+  isRead?: (body: Uint8Array) => boolean,
 ): AsyncGenerator<Resource> {
   for await (const found of findIdsByPatients(data, type, ids, pairs, leaveUnread))
     for (let first = 0; first < found.length; first += AT_ONCE)
-      for (const resource of await readCurrent(data, type, found.slice(first, first + AT_ONCE))) if (resource !== undefined) yield resource
+      for (const resource of await readCurrent(data, type, found.slice(first, first + AT_ONCE), isRead))
+        if (resource !== undefined) yield resource
 }
 
 /** Yields the ids of these resources, one list for each query. */

@@ -9,7 +9,7 @@ import { itemsOf, type PartyIdentifier, referenceOf } from '../elements.ts'
 import type { MemberData } from '../member-data.ts'
 import { isAmong, recipientsOf } from './actors.ts'
 import { readAttestation } from './attestation.ts'
-import { isDenial, type Recipient } from './denials.ts'
+import { isDenial, mayDeny, type Recipient } from './denials.ts'
 import { findLinkedRecords } from './linked-records.ts'
 import { OptOutGroups } from './opt-out-groups.ts'
 import { findByPatients, patientNameOf } from './patient-lookup.ts'
@@ -55,9 +55,9 @@ export function memberJudge(context: PermissionContext): MemberJudge {
     // guard: payer-needs-consent-of-member
     const initial: MemberPermission = judge === undefined ? { isPermitted: true, excluded: [] } : withheld('no-consent')
     const permissions = new Map(patients.map((patient) => [patient, initial]))
-    const denials = await findDenials(context, groups, patients, (patient, consent) => {
-      if (judge !== undefined) permissions.set(patient, widerOf(permissions.get(patient)!, judge(consent)))
-    })
+    const judgeOwn = (patient: string, consent: Resource): void =>
+      void permissions.set(patient, widerOf(permissions.get(patient)!, judge!(consent)))
+    const denials = await findDenials(context, groups, patients, judge === undefined ? undefined : judgeOwn)
     // guard: denial-outweighs-permissions
     for (const [patient, reason] of denials) permissions.set(patient, withheld(reason))
     return permissions
@@ -80,15 +80,18 @@ export async function findDeniers(
   now: number,
 ): Promise<ReadonlySet<string>> {
   const groups = new OptOutGroups(data, recipient.kind, now)
-  return new Set((await findDenials({ data, recipient, now }, groups, patients, () => undefined)).keys())
+  return new Set((await findDenials({ data, recipient, now }, groups, patients)).keys())
 }
 
-/** Returns the reason for each Patient that denies. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. */
+/**
+ * Returns the reason for each Patient that denies. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. Absent: only
+ * denials are parsed.
+ */
 async function findDenials(
   { data, recipient, now }: Pick<PermissionContext, 'data' | 'recipient' | 'now'>,
   groups: OptOutGroups,
   patients: readonly string[],
-  judgeOwn: (patient: string, consent: Resource) => void,
+  judgeOwn?: (patient: string, consent: Resource) => void,
 ): Promise<ReadonlyMap<string, DenialReason>> {
   const { patientsOf, unread } = await findLinkedRecords(data, patients)
   const records = [...patientsOf.keys()]
@@ -101,11 +104,18 @@ async function findDenials(
   for (const patient of unread) denials.set(patient, 'unread')
   for (const record of await groups.find(records, leaveUnread)) deny(record, 'opted-out')
   const ofRecords = (ids: readonly string[]) => [['patient', ids.map(patientNameOf).join(',')]] as const
-  for await (const consent of findByPatients(data, 'Consent', records, ofRecords, leaveUnread)) {
+  for await (const consent of findByPatients(
+    data,
+    'Consent',
+    records,
+    ofRecords,
+    leaveUnread,
+    judgeOwn === undefined ? mayDeny : undefined,
+  )) {
     const record = toLocalReference(referenceOf(consent.patient) ?? '', data.reading)?.slice(patientNameOf('').length)
     if (record === undefined) continue
     if (isDenial(consent, recipient, now, data.reading.timeZone)) deny(record, 'denied')
-    else if (patientsOf.get(record)?.includes(record)) judgeOwn(record, consent)
+    else if (patientsOf.get(record)?.includes(record)) judgeOwn?.(record, consent)
   }
   return denials
 }

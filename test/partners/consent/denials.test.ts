@@ -1,5 +1,6 @@
 /** Denials of a member that the payer stores. */
 import { describe, expect, it } from '@jest/globals'
+import { mayDeny } from '../../../lambdas/partners/consent/denials.ts'
 import { deniesPayers } from '../../../lambdas/partners/consent/permitted-members.ts'
 import { matchExample } from '../../fixtures/payer/match-examples.ts'
 import { codeableConceptOf, referenceTo, type Tree } from '../../fixtures/resources.ts'
@@ -86,3 +87,9 @@ describe('a member does not deny', () => {
     ['an opt-out that begins later', optOut('global', {}, {}, { period: { start: '2026-02' } })],
   ])('with %s', async (_, ...stored) => expect(await denies(...stored)).toBe(false))
 })
+
+it.each([
+  ['denies', '{"provision":{"type":"deny"}}', true],
+  ['denies in an escaped text', '{"provision":{"type":"\\u0064eny"}}', true],
+  ['permits', '{"provision":{"type":"permit"},"id":"deny-1"}', false],
+])('a Consent that %s is parsed or not', (_, body, isRead) => expect(mayDeny(Buffer.from(body))).toBe(isRead))
