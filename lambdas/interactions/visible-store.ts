@@ -9,8 +9,11 @@ import type { HistoryPage, ResourceKey, ResourceReader, ResourceVersion } from '
 import type { SearchContext } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
 
-/** Access of a caller, with the search context for the criteria in its scopes. */
-export type CallerAccess = { readonly access: Access; readonly reading: SearchContext }
+/**
+ * Access of a caller, with the search context for the criteria in its scopes. `showsNone`: the response has none of the versions, so their
+ * content may stay as it is stored.
+ */
+export type CallerAccess = { readonly access: Access; readonly reading: SearchContext; readonly showsNone?: true }
 
 export type VisibleStore = Pick<ResourceReader, 'current' | 'versions'> & {
   /**
@@ -33,9 +36,9 @@ export const visibleStoreOf =
     expressions: () => ExpressionRunner,
     basis?: BasisProfiles,
   ): VisibleStoreOf =>
-  ({ access, reading }, ...letters) => {
+  ({ access, reading, showsNone }, ...letters) => {
     const current = async (key: ResourceKey) => (await resources.current([key]))[0]
-    const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources, basis }
+    const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources, basis, showsNone }
     return {
       current: async (...asked) => shown(eye, await resources.current(...asked)),
       versions: async (...asked) => shown(eye, await resources.versions(...asked)),
@@ -58,6 +61,7 @@ type Eye = {
   readonly letters: readonly Letter[]
   readonly resources: Pick<ResourceReader, 'current' | 'history'>
   readonly basis: BasisProfiles | undefined
+  readonly showsNone: true | undefined
 }
 
 type Versions = readonly (ResourceVersion | undefined)[]
@@ -95,7 +99,8 @@ async function withShownTargets(eye: Eye, versions: Versions): Promise<Versions>
   const { access, reading } = eye.judge
   if (access.partner?.limits === undefined) return versions
   const member = await import('../partners/member-versions.ts')
-  return member.withShownTargets(access, reading, versions, async (keys) => visibleAmong(eye, await eye.resources.current(keys)))
+  const visible = eye.showsNone ? undefined : async (keys: readonly ResourceKey[]) => visibleAmong(eye, await eye.resources.current(keys))
+  return member.withShownTargets(access, reading, versions, visible)
 }
 
 /** Returns the versions under the view of the caller. */

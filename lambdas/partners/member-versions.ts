@@ -20,25 +20,34 @@ export function allowedAmong({ view, partner }: Access, { timeZone }: SearchCont
   })
 }
 
-/** Returns the versions with Provenances that name only targets that the partner may read. `visible`: reads the visible ones of resources. */
+/**
+ * Returns the versions with Provenances that name only targets that the partner may read. `visible`: reads the visible
+ * ones of resources. Absent: all targets stay.
+ */
 export async function withShownTargets(
   { clauses }: Access,
   reading: SearchContext,
   versions: Versions,
-  visible: (keys: readonly ResourceKey[]) => Promise<Versions>,
+  visible?: (keys: readonly ResourceKey[]) => Promise<Versions>,
 ): Promise<Versions> {
   const isMember = (name: string): boolean => clauses.some(({ within }) => within?.includes(name) === true)
-  const withheldAmong = async (keys: readonly ResourceKey[]) => {
-    const targets = await visible(keys)
-    return keys.filter((_, i) => targets[i]?.deleted !== false)
+  /** Provenances often have the same targets, so each is read once. */
+  const known = new Map<string, boolean>()
+  const withheldAmong = async (keys: readonly ResourceKey[], read: typeof visible & {}) => {
+    const unknown = keys.filter((key) => !known.has(nameOf(key)))
+    const targets = unknown.length === 0 ? [] : await read(unknown)
+    for (const [i, key] of unknown.entries()) known.set(nameOf(key), targets[i]?.deleted === false)
+    return keys.filter((key) => known.get(nameOf(key)) === false)
   }
   const shownOf = async (version: ResourceVersion | undefined): Promise<ResourceVersion | undefined> => {
     if (version?.type !== 'Provenance' || version.deleted) return version
     // guard: member-token-shows-no-provenance-of-others
     if (namesOthers(version, isMember)) return undefined
-    return withoutTargets(version, reading, withheldAmong)
+    return visible === undefined ? version : withoutTargets(version, reading, (keys) => withheldAmong(keys, visible))
   }
   const seen: (ResourceVersion | undefined)[] = []
   for (const version of versions) seen.push(await shownOf(version))
   return seen
 }
+
+const nameOf = ({ type, id }: ResourceKey): string => `${type}/${id}`

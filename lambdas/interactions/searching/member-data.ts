@@ -30,7 +30,7 @@ export async function withMemberData(ports: MemberPorts, request: FhirRequest): 
     ...{ tenant, types: rules.map(([type]) => type), where: ALWAYS_TRUE, access: Object.fromEntries(rules) },
     ...{ order: [], limit: MAX_HITS, total: 'none' as const },
   }
-  const seen = ports.resources(request, 'r')
+  const seen = ports.resources({ ...request, showsNone: true }, 'r')
   const ids = new Map(rules.map(([type]) => [type, [] as string[]]))
   let count = 0
   for (let after: HitPosition | undefined, isMore = rules.length > 0; isMore; ) {

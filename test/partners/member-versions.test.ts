@@ -1,0 +1,44 @@
+/** Provenances as a partner with a member in context sees them. */
+import { expect, it } from '@jest/globals'
+import type { Access } from '../../lambdas/access/access.ts'
+import { withShownTargets } from '../../lambdas/partners/member-versions.ts'
+import type { ResourceKey } from '../../lambdas/ports/store/resource-store.ts'
+import { TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
+import { referenceTo } from '../fixtures/resources.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const ACCESS: Access = {
+  clauses: [{ type: '*', letters: ['r'], query: '', within: ['Patient/ann'] }],
+  isAdministrator: false,
+  context: 'system',
+}
+
+const provenance = (id: string, ...targets: readonly string[]) => {
+  const body = { resourceType: 'Provenance', id, target: targets.map(referenceTo) }
+  return versionOf(
+    writeOf(resourceKeyOf('t', 'Provenance', id), { body, compartments: targets.filter((name) => name.startsWith('Patient/')) }),
+  )
+}
+
+const PAGE = [
+  provenance('one', 'Patient/ann', 'Observation/shown', 'Observation/hidden'),
+  provenance('two', 'Patient/ann', 'Observation/hidden', 'Observation/shown'),
+  provenance('others', 'Patient/ann', 'Patient/bert'),
+]
+
+it('reads each target of a page once', async () => {
+  const read: string[] = []
+  const visible = async (keys: readonly ResourceKey[]) => {
+    read.push(...keys.map(({ type, id }) => `${type}/${id}`))
+    return keys.map((key) => (key.id === 'hidden' ? undefined : versionOf(writeOf(key))))
+  }
+  const shown = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, PAGE, visible)
+  const target = ['Patient/ann', 'Observation/shown'].map(referenceTo)
+  expect(shown.map((version) => version && JSON.parse(Buffer.from(version.body).toString()).target)).toEqual([target, target, undefined])
+  expect(read).toEqual(['Patient/ann', 'Observation/shown', 'Observation/hidden'])
+})
+
+it('keeps all targets of Provenances that no response has', async () => {
+  const shown = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, PAGE)
+  expect(shown).toEqual([PAGE[0], PAGE[1], undefined])
+})
