@@ -143,17 +143,17 @@ function warningsOf({ missing, leftOut, ofR4, parameters }: AddedPackage): reado
   const limited = (lines: readonly string[], rest: readonly [one: string, several: string]) =>
     lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), formatCount(lines.length - MAX_LINES, ...rest)] : lines
   return [
-    ...limited(missing.map(missed), ['more package it depends on is not there', 'more packages it depends on are not there']),
+    ...limited(missing.map(missed), ['more package that it depends on is not added', 'more packages that it depends on are not added']),
     ...limited(
       leftOut.map(({ url, reason }) => `${url} is not used: ${reason}`),
       ['more is not used', 'more are not used'],
     ),
-    ...(ofR4.length === 0 ? [] : [`R4 itself says ${several(ofR4)}: what the package says counts only where its version is named`]),
+    ...(ofR4.length === 0 ? [] : [`R4 also defines ${several(ofR4)}: a definition of the package is used only where its version is named`]),
     ...limited(
       parameters.flatMap(({ code, state, reason }) =>
-        state === 'refused' || state === 'shadowed' ? [`nothing is searched by its parameter ${code}: ${reason}`] : [],
+        state === 'refused' || state === 'shadowed' ? [`searches cannot use its parameter ${code}: ${reason}`] : [],
       ),
-      ['more parameter is not searched', 'more parameters are not searched'],
+      ['more parameter cannot be used', 'more parameters cannot be used'],
     ),
     ...inactiveOf(parameters),
   ]
@@ -161,13 +161,13 @@ function warningsOf({ missing, leftOut, ofR4, parameters }: AddedPackage): reado
 
 function inactiveOf(parameters: AddedPackage['parameters']): readonly string[] {
   const count = parameters.filter(({ state }) => state === 'inactive').length
-  return count === 0 ? [] : [`nothing is searched by ${formatCount(count, 'search parameter')} that the package does not mark as active`]
+  return count === 0 ? [] : [`searches cannot use ${formatCount(count, 'search parameter')} that the package does not mark as active`]
 }
 
 const missed = ({ name, version, reason }: MissingPackage): string =>
-  `it depends on ${name}@${version}, which is not there${reason === undefined ? ': add it, too' : `, and cannot be added: ${reason}`}`
+  `it depends on ${name}@${version}, which is not added${reason === undefined ? ': add it too' : `, and cannot be added: ${reason}`}`
 
-/** Maximum canonical URLs of a list that are printed. Of the others only the number is printed. */
+/** Maximum printed canonical URLs of a list. The command prints only the number of the others. */
 const MAX_URLS = 3
 const several = (urls: readonly string[]): string =>
   urls.length > MAX_URLS ? `${urls.slice(0, MAX_URLS).join(', ')} and ${urls.length - MAX_URLS} more of them` : urls.join(', ')

@@ -158,7 +158,7 @@ describe('A package that is added to a running server', () => {
     const { code, err } = await add('1.0.0', { 'package/gender.json': gender, 'package/Basic.json': basic })
     expect(code).toBe(0)
     expect(err).toContain('http://hl7.org/fhir/StructureDefinition/Basic is not used: It defines a type')
-    expect(err).toContain(`R4 itself says ${url}: `)
+    expect(err).toContain(`R4 also defines ${url}: `)
   })
 
   it('is added with a list of its unusable resources and missing dependencies', async () => {
@@ -180,7 +180,7 @@ describe('A package that is added to a running server', () => {
         `fhir: ${guideCanonicalOf('none')} is not used: It has neither a snapshot nor a differential`,
         `fhir: ${guideCanonicalOf('r5')} is not used: It is of FHIR 5.0.0`,
         `fhir: ${guideCanonicalOf('up')} is not used: R4 has no type ../../up`,
-        'fhir: it depends on example.other@2.0.0, which is not there: add it, too',
+        'fhir: it depends on example.other@2.0.0, which is not added: add it too',
       ],
     ])
     expect(await validated('far', basicWithColor('red'))).toEqual([422, 'error processing'])
@@ -240,8 +240,8 @@ describe('A package that is added to a running server', () => {
     const { code, out, err } = await fetching('example.a@1.0.0', '--with-dependencies')
     expect([code, out.match(/^\S+ \S+/gm)]).toEqual([1, ['example.c 1.1.0', 'example.b 2.0.10', 'example.a 1.0.0']])
     expect(err.trim().split('\n')).toEqual([
-      expect.stringMatching(/^fhir: it depends on example\.d@current, which is not there, and cannot be added: .* is not published/),
-      'fhir: it depends on example.r5@5.0.0, which is not there, and cannot be added: example.r5 5.0.0 is of FHIR 5.0.0, and this server of R4 (4.0.1)',
+      expect.stringMatching(/^fhir: it depends on example\.d@current, which is not added, and cannot be added: .* is not published/),
+      'fhir: it depends on example.r5@5.0.0, which is not added, and cannot be added: example.r5 5.0.0 is of FHIR 5.0.0, and this server of R4 (4.0.1)',
     ])
     expect((await run('remove', 'example.a@1.0.0')).code).toBe(0)
     expect(await fetching('example.a@latest', '--with-dependencies')).toMatchObject({ code: 0, err: '' })
@@ -258,7 +258,7 @@ describe('A package that is added to a running server', () => {
     expect([code, out, err]).toEqual([
       0,
       `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic\n`,
-      'fhir: nothing is searched by 1 search parameter that the package does not mark as active\n',
+      'fhir: searches cannot use 1 search parameter that the package does not mark as active\n',
     ])
     const isSearched = async () => {
       const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree

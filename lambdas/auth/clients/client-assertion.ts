@@ -36,7 +36,7 @@ const LONGEST_JTI = 256
  */
 export function clientIdOf(assertion: string): string {
   const { iss, sub } = partOf(assertion, 1)
-  if (typeof iss !== 'string' || (iss !== sub && !isMemberName(sub))) throw wrong('iss and sub are the id of the client')
+  if (typeof iss !== 'string' || (iss !== sub && !isMemberName(sub))) throw wrong('iss and sub must be the id of the client')
   return iss
 }
 
@@ -73,7 +73,7 @@ export async function checkAssertion(
   return member
 }
 
-const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion does not count: ${why}`, 401)
+const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion is invalid: ${why}`, 401)
 
 /**
  * Returns the header (0) or the claims (1) of an assertion. Rejects JSON with a duplicate name: two parsers could choose different values.

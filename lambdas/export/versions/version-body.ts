@@ -14,6 +14,6 @@ function parsed<Tree>(parse: () => Tree): Tree {
   try {
     return parse()
   } catch {
-    throw new MachineFault('store-damaged', 'what is stored of a resource is no JSON')
+    throw new MachineFault('store-damaged', 'a stored resource is not JSON')
   }
 }

@@ -92,7 +92,7 @@ function partOf(entry: Element, place: string): { readonly name: PartName; reado
   const name = String(entry.name)
   if (!isPartName(name)) {
     const known = Object.keys(TYPES).join(', ')
-    throw fhirError(400, 'not-supported', `${name.slice(0, 64)} is not a parameter of this operation, which are ${known}`, place)
+    throw fhirError(400, 'not-supported', `${name.slice(0, 64)} is not a parameter of this operation. It accepts ${known}`, place)
   }
   const { resource } = entry
   if (!isResource(resource) || resource.resourceType !== TYPES[name])

@@ -220,7 +220,7 @@ describe('an invalid assertion', () => {
     [{ jti: '' }, 'jti has to be a text of 1 to 256 characters, another one each time'],
   ])('is explained in error_description: %j', async (claims, reason) => {
     const { body } = await send(signAssertion(rsa, 'signer', START_TIME, { claims: claims as Element }))
-    expect(body.error_description).toBe(`The assertion does not count: ${reason}`)
+    expect(body.error_description).toBe(`The assertion is invalid: ${reason}`)
   })
 
   it('is answered 400 for an unknown client, another type, or a missing assertion', async () => {
