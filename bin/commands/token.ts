@@ -27,7 +27,7 @@ const token = new Command('token')
   .option('--admin', 'one that may also define search parameters, reindex, and explain searches: system/admin')
   .option('--tenant <name>', 'one for the data of this tenant; else each request chooses by X-Tenant-Id')
   .addOption(
-    new Option('--client <id>', 'client with a registered key, such as a partner, whose token is printed').conflicts([
+    new Option('--client <id>', 'client with a registered key, such as a partner: prints a token of this client').conflicts([
       'admin',
       'tenant',
       'port',

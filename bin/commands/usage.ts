@@ -78,7 +78,7 @@ export const usageCommand = withExamples(withLocationOptions(usage), [
 
 async function readerOf(options: Options): Promise<TransferReader> {
   const folder = await dataFolderAt(serverLocationOf(options))
-  const onDamaged = (file: string, line: number): void => warn(`${file}: line ${line} is damaged and left out`)
+  const onDamaged = (file: string, line: number): void => warn(`${file}: line ${line} is damaged and skipped`)
   return options.by === 'request' ? requestsAsTransfers(await openAuditReader(folder, onDamaged)) : openTransferReader(folder, onDamaged)
 }
 

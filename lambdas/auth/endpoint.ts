@@ -124,7 +124,7 @@ export type PartnerMembers = {
    * identifier as `system|value`.
    */
   readonly find: (client: Client, tenant: string, name: string) => Promise<PermittedMember | undefined>
-  /** Returns the limits of the data of a member whose Consent is not judged. For a payer they exclude all sensitive labels. */
+  /** Returns the limits of the data of a member without a judgement of its Consent. For a payer they exclude all sensitive labels. */
   readonly limitsOf: (kind: PartnerKind) => Promise<MemberLimits>
 }
 

@@ -30,5 +30,5 @@ export const clientLimitsOf = (rate: number): Pick<RateLimits, 'perToken' | 'wit
   withoutToken: 1_000,
 })
 
-/** Limits of a stage with public read, whose consumers send no token. An address may send 20 requests per second. */
+/** Limits of a stage with public read. Its consumers send no token. An address may send 20 requests per second. */
 export const PUBLIC_READ_LIMITS: Pick<RateLimits, 'withoutToken'> = { withoutToken: 6_000 }

@@ -1,4 +1,4 @@
-/** Token revocation endpoint, and registrations of apps, whose removal revokes tokens. */
+/** Token revocation endpoint, and registrations of apps. The removal of an app revokes its tokens. */
 import { register } from '../../auth/endpoints/registration-endpoint.ts'
 import { revoke } from '../../auth/endpoints/revocation-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'

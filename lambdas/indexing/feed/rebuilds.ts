@@ -18,7 +18,7 @@ export type FeedRebuildsParts = {
   readonly index: RebuiltIndex
   readonly versionOf: (key: VersionKey) => ResourceVersion | undefined
   readonly reading: SearchContextOf
-  /** Returns the tenants whose documents of the type a rebuild for all tenants covers. */
+  /** Returns the tenants that a rebuild of the type for all tenants covers. */
   readonly tenantsOf: (type: string) => readonly string[]
   readonly prefetch: ParameterPrefetch
 }

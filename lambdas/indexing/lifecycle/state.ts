@@ -56,7 +56,7 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
      * the state, so all types are also to be rebuilt.
      */
     readonly redefine?: 'parameters' | 'all'
-    /** List of packages whose search parameters were last registered, empty before the first one. Absent: a release may not know them. */
+    /** List of packages at the last registration of their search parameters; empty before the first. Absent: an earlier release may run. */
     readonly packageList?: string
     /** Latest attempt that took the pending rebuilds of a type, by type. Absent for a type whose rebuilds were detached from it. */
     readonly attempts?: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** Selects the tenant of a read without X-Tenant-Id whose token opens several tenants: the only tenant that has the resource. */
+/** Selects the tenant of a read without X-Tenant-Id by a token of several tenants: the only tenant that has the resource. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'

@@ -88,7 +88,7 @@ async function findCarriers(
   })
 }
 
-/** Searches find no longer number. A resource that they find by another number does not count for it either. */
+/** Whether searches can find the number. A longer number matches no resource, even if a search finds the resource by another number. */
 const isSearchable = ({ system = '', value }: PartyIdentifier): boolean => system.length + value.length < MAX_SEARCHABLE_CHARACTERS - 2
 
 /** `overfull`: criteria that match more resources than the limit. */

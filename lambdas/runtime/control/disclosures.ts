@@ -9,7 +9,7 @@ export { type Disclosure, type DisclosureFilter, readDisclosures } from '../../p
 /** Store of records, for reading only. */
 export type DisclosureRecords = Pick<BlobStore, 'list' | 'get'>
 
-/** Opens the records of a data folder, whose server may run. Throws an Error for a folder without a store. */
+/** Opens the records of a data folder. The server of the folder may run. Throws an Error for a folder without a store. */
 export function openDisclosures(folder: string): DisclosureRecords {
   checkHasData(folder)
   return new FilesystemBlobStore(join(folder, DISCLOSURES_FOLDER))

@@ -16,8 +16,8 @@ export {
 export type { TransferReader } from '../../ports/security/transfers.ts'
 
 /**
- * Returns the reader of the transfers of a data folder, whose server may run. `onDamaged`: called for each line that is no record. Throws an
- * Error for a folder without a store.
+ * Returns the reader of the transfers of a data folder. The server of the folder may run. `onDamaged`: called for each line that is no
+ * record. Throws an Error for a folder without a store.
  */
 export function openTransferReader(folder: string, onDamaged: (file: string, line: number) => void): TransferReader {
   checkHasData(folder)

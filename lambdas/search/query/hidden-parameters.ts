@@ -84,7 +84,7 @@ export function isHiddenParameter(hiddenPaths: HiddenPaths, type: string, { sour
   return elements.some((element) => isInner(type, element) || (hidden !== undefined && isHidden(element, hidden)))
 }
 
-/** Whether the element may be in a resource inside the resource, whose type may have hidden elements. */
+/** Whether the element may be in a nested resource. The type of that resource may have hidden elements. */
 const isInner = (type: string, { path }: ReadElement): boolean =>
   path.includes('contained') || (HOLDERS.has(type) && path.some((name) => name === 'resource' || name === 'outcome'))
 
