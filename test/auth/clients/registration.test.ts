@@ -162,8 +162,8 @@ describe('A partner', () => {
   it.each<[string, Partial<ClientRegistration>]>([
     ['register its public keys', { authentication: { kind: 'secret', hashes: [] } }],
     ['register its public keys', { authentication: { kind: 'public' } }],
-    ['no redirect URI', { redirectUris: ['https://payer.example.org/'] }],
-    ['no patient', { patient: 'p1' }],
+    ['cannot have a redirect URI', { redirectUris: ['https://payer.example.org/'] }],
+    ['or a patient', { patient: 'p1' }],
     ['cannot introspect tokens', { mayIntrospect: true }],
     ['"system/*.cruds" is another scope', { scopes: ['system/*.rs', 'system/*.cruds'] }],
     ['"user/*.rs" is another scope', { scopes: ['user/*.rs'] }],
