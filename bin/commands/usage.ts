@@ -54,7 +54,7 @@ const usage = new Command('usage')
   .addOption(
     new Option(
       '--by-plan',
-      'also by plan: the plans (Coverage.class) that patients have now, of a running embedded server; a patient with several counts in each',
+      'also count by current plan of the patients (Coverage.class); requires a running embedded server. A patient with several plans counts in each',
     ).conflicts('stage'),
   )
   .addOption(jsonOption('the counts'))

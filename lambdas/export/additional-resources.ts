@@ -14,7 +14,7 @@ export type AdditionalResource = {
   /** JSONPath in the referencing resource. It selects References, or the strings in their `reference`. */
   readonly path: string
   readonly resourceTypes: readonly string[]
-  /** Present: the rule applies only to resources that another exported resource names, by a rule. No setting has such rules. */
+  /** Present: the rule applies only to resources that were exported by another rule. Settings cannot contain such rules. */
   readonly onlyIfNamed?: true
 }
 

@@ -65,7 +65,7 @@ export function isAllowed(
 
 const mayHaveLabels = (body: Uint8Array): boolean => Buffer.from(body.buffer, body.byteOffset, body.length).includes('"security"')
 
-/** A date of any precision, up to its day. Codes are none: revenue codes look like years. */
+/** A date of any precision, up to its day. Does not match codes, because revenue codes look like years. */
 const DATE = /(?<=(?<!"code":)")\d{4}(?:-\d\d){0,2}(?=["T])/g
 const DAY = 24 * 60 * 60 * 1_000
 
@@ -76,10 +76,10 @@ const DAY = 24 * 60 * 60 * 1_000
 function isRecent({ windowStart }: PartnerRules, { type, body }: ResourceVersion): boolean {
   if (windowStart === undefined && type !== CLAIMS) return true
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
-  // A date could hide behind an escape.
+  // A JSON escape could hide a date from the pattern.
   if (text.includes('\\u') || (type === CLAIMS && text.includes('preauthorization"'))) return false
   if (windowStart === undefined) return true
-  // The start of a later day in each time zone.
+  // Start of a day that is later in each time zone.
   const day = new Date(windowStart + 2 * DAY).toISOString().slice(0, 10)
   DATE.lastIndex = 0
   for (let date = DATE.exec(text); date !== null; date = DATE.exec(text)) if (date[0] < day) return false

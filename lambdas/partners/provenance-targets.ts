@@ -1,4 +1,4 @@
-/** Targets of a Provenance. A partner learns only of those that it may receive. */
+/** Targets of a Provenance. A partner receives only permitted targets. */
 import { resourceOf } from '../access/view/viewed-version.ts'
 import { writeJson } from '../fhir/json.ts'
 import { type BaseUrls, toLocalReference } from '../fhir/references.ts'
@@ -8,7 +8,7 @@ import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store
 /** Targets that are read at once. Each may be as large as a request body. */
 const PAGE = 50
 
-/** Returns the withheld ones of resources. */
+/** Returns the resources that the partner may not receive. */
 export type WithheldAmong = (keys: readonly ResourceKey[]) => Promise<readonly ResourceKey[]>
 
 /**

@@ -9,7 +9,9 @@ export type Change = (value: unknown, name: string) => unknown
 
 export const DESCEND = Symbol('descend')
 
-/** Applies `change` to the members of an element, and `below` to everything below them. Copies nothing before the first change. */
+/**
+ * Returns the element with `change` applied to its members, and `below` to all their descendants. Copies nothing before the first change.
+ */
 export function changedMembers(element: Element, change: Change, below: Change = change): Element | undefined {
   let result: Record<string, unknown> | undefined
   for (const name in element) {

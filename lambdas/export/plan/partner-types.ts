@@ -8,8 +8,8 @@ import { exportTypeOf, type PartnerExport } from '../partner-export.ts'
 import type { TypeSettings } from './exported-types.ts'
 
 /**
- * `types`: found by the patients of the export. `referenced`: added if any element of an exported resource refers to them. `documents`: rules
- * that add further resources.
+ * `types`: types that the export finds by its patients. `referenced`: types that it adds if an element of an exported resource refers to
+ * them. `documents`: rules that add further resources.
  */
 type PartnerTypes = { readonly types: readonly string[]; readonly referenced: readonly string[]; readonly documents: AdditionalResources }
 

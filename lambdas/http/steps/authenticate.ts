@@ -113,7 +113,7 @@ async function readingToken(
     const token = await authenticator({ ...http, headers: { ...http.headers, 'x-tenant-id': tenant } })
     // guard: partner-selects-its-tenant
     if (token === undefined || token.partner !== undefined) throw error
-    // Identifies the client in the audit record, also if no tenant answers.
+    // The audit record names the client, also if no tenant answers.
     if (exchange !== undefined) exchange.token = token
     return token
   }

@@ -123,7 +123,7 @@ async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens
   return seal.seal(JSON.stringify([tenant, key]), clock.now())
 }
 
-/** Content of an X-Index-Token. `of`: its tenant. */
+/** Content of an X-Index-Token. `of`: tenant of the write. */
 type OpenedToken = { readonly of: string; readonly tokens: readonly string[] }
 
 async function opened({ seal, blobs }: TokenParts, tenants: readonly (string | undefined)[], token: string): Promise<OpenedToken> {
@@ -131,7 +131,7 @@ async function opened({ seal, blobs }: TokenParts, tenants: readonly (string | u
   const [of, named] = JSON.parse(text) as readonly [string?, (string | readonly string[])?]
   // guard: index-token-of-tenant
   if (of === undefined || named === undefined || !tenants.includes(of))
-    throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
+    throw fhirError(400, 'value', 'The X-Index-Token is not from this server')
   if (isFormer === true)
     throw fhirError(
       410,

@@ -22,8 +22,8 @@ export const read =
   }
 
 /**
- * Drops preconditions by which 304 could be wrong: those about a definition of which the client may have that of the other tenant, and
- * If-Modified-Since if it names the second in which both the current and the previous version were written.
+ * Removes preconditions that could cause a wrong 304: preconditions about a definition that exists in both tenants, because the client may
+ * have the other one, and If-Modified-Since if the current and the previous version were written in the same second.
  */
 async function withoutDoubt(request: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
   const { ifModifiedSince, ifNoneMatch, ...unconditional } = request.preconditions

@@ -34,7 +34,7 @@ export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, c
   const opened = seal.open(cursor)
   const [of, mark, position] = JSON.parse(opened?.text ?? '[]') as [string, string, Position]
   if (opened === undefined || of !== callerMark(caller))
-    throw fhirError(400, 'value', 'The cursor of the paging link is not one this server gave out')
+    throw fhirError(400, 'value', 'The cursor of the paging link is not from this server')
   if (opened.isFormer === true)
     throw fhirError(
       410,

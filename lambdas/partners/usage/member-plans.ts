@@ -5,7 +5,10 @@ import { findCurrent, type MemberData, patientIdOf } from '../member-data.ts'
 /** Class of a Coverage that names a plan. https://hl7.org/fhir/R4/valueset-coverage-class.html */
 const PLAN = { system: 'http://terminology.hl7.org/CodeSystem/coverage-class', code: 'plan' }
 
-/** Maximum patients of one search, and maximum Coverages that it reads. A search that finds more is divided; of one patient no more count. */
+/**
+ * Maximum patients of one search, and maximum Coverages that it reads. A search that finds more is divided. Further Coverages of one
+ * patient do not count.
+ */
 const PATIENTS = 100
 const COVERAGES = 1_000
 

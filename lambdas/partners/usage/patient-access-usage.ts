@@ -32,7 +32,7 @@ export async function countTransfers(transfers: AsyncIterable<Transfer>, tenant?
 /** Counts of the patients with one plan. */
 export type PlanUsage = UsageCounts & { readonly plan: string }
 
-/** Plan of the patients without one. */
+/** Name of the plan for patients without a plan. */
 const NO_PLAN = 'none'
 
 /**

@@ -1,4 +1,4 @@
-/** Command by which an operator reads the plans of members. The running server reads its stored Coverages. */
+/** Operator command that reads the plans of members. The running server reads its stored Coverages. */
 import type { CommandHandler } from '../../adapters/filesystem/command-socket.ts'
 import type { MemberPlans } from '../../partners/usage/member-plans.ts'
 import { noServerMessage, queryServerAt, type ServerLocation } from './server-socket.ts'
@@ -19,7 +19,8 @@ export const plansAt =
     for (let first = 0; first < patients.length; first += PATIENTS) {
       const request: Request = { tenant, patients: patients.slice(first, first + PATIENTS) }
       const answer = await queryServerAt(place, 'plans', JSON.stringify(request))
-      if (answer === undefined) throw new Error(`${noServerMessage(place)}: a running server reads the plans of its members`)
+      if (answer === undefined)
+        throw new Error(`${noServerMessage(place)}. Start it, because only a running server reads the plans of members`)
       for (const [patient, own] of JSON.parse(answer) as readonly [string, readonly string[]][]) plans.set(patient, own)
     }
     return plans

@@ -40,7 +40,7 @@ describe('plans of members', () => {
   it('are read by a running server only', async () => {
     const folder = newFolder()
     await expect(plansAt({ folder })('default', ['a'])).rejects.toThrow(
-      `No server runs on ${folder}: a running server reads the plans of its members`,
+      `No server runs on ${folder}. Start it, because only a running server reads the plans of members`,
     )
   })
 })
