@@ -43,8 +43,8 @@ export function partnerAccessOf(granted: Access, { partner, client, scopes, memb
 }
 
 /**
- * Returns the clauses for the data of one member: those granted, for reading the types that partners receive. Searches find nothing of listed
- * types until `withSearchable` lists what they may find.
+ * Returns the clauses for the data of one member. They permit only reads and searches of the types that partners receive, within the
+ * granted clauses. Searches find no resource of a listed type until `withSearchable` lists the ids.
  */
 const memberClausesOf = ({ clauses }: Access, { name, limits }: MemberContext): readonly AccessClause[] =>
   clauses.flatMap(({ type, letters, query, within }) => {
@@ -64,14 +64,14 @@ const memberClausesOf = ({ clauses }: Access, { name, limits }: MemberContext): 
   })
 
 /**
- * Types of a member's data of which no index decides what a partner receives: those with a time window, and Provenance, which may name other
- * patients.
+ * Types of a member's data for which the index cannot decide what a partner receives: types with a time window, and Provenance, which may
+ * name other patients.
  */
 export const LISTED_PARTNER_TYPES: readonly string[] = PARTNER_TYPES.filter(
   (type) => CLINICAL_DATES[type] !== undefined || type === 'Provenance',
 )
 
-/** Returns the access of a partner with the resources of listed types that its searches may find. `ids`: by type. */
+/** Returns the access of a partner whose searches find only these resources of listed types. `ids`: resource ids by type. */
 export const withSearchable = (access: Access, ids: ReadonlyMap<string, readonly string[]>): Access => ({
   ...access,
   clauses: access.clauses.map((clause) => (clause.ids === undefined ? clause : { ...clause, ids: ids.get(clause.type) ?? [] })),

@@ -5,7 +5,7 @@ import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-st
 import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 
-/** `patients`: those of the export. `isPermitted`: whether the partner may receive a version of theirs. */
+/** `patients`: patients of the export. `isPermitted`: whether the partner may receive a version of one of them. */
 export type TargetRules = {
   readonly ownership: OwnershipContext
   readonly patients: ReadonlySet<string>

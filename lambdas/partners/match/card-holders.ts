@@ -1,4 +1,4 @@
-/** Finds the Patients that cards name. Many cards need few searches, and each has the same result as alone. */
+/** Finds the Patients of cards. Many cards need few searches, and each card has the same result as in a search for it alone. */
 import type { Resource } from '../../fhir/resource.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
 import { type PartyIdentifier, textOf } from '../elements.ts'

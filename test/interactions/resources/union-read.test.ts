@@ -73,7 +73,7 @@ async function identified(more: Partial<VerifiedToken>, having = ['b']): Promise
 
 const NEEDS_TENANT = { status: 400, issues: [{ code: 'required' }] }
 
-it('A client leaves the tenant of a read to the server, and a partner does not', async () => {
+it('A client may read without X-Tenant-Id, and a partner may not', async () => {
   expect((await identified({})).caller?.tenant).toBe('b')
   expect(await identified({ partner: {} as never })).toMatchObject({ error: NEEDS_TENANT })
 })
