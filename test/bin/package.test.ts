@@ -281,7 +281,7 @@ describe('A package that is added to a running server', () => {
     ])
     const { code, out, err } = await run('add', await writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(parameters))))
     expect([code, out, err]).toEqual([
-      ...[0, ADDED, 'fhir: nothing is searched by 2 search parameters that the package does not mark as active\n'],
+      ...[0, ADDED, 'fhir: searches cannot use 2 search parameters that the package does not mark as active\n'],
     ])
     await run('remove', GUIDE_NAME)
     expect(await run('add', '--drafts', await writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(parameters))))).toEqual({
