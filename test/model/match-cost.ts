@@ -2,6 +2,7 @@
  * Units and requests of a match of many members on AWS, and of the export of the found members. They are counted from the calls of the
  * steps.
  */
+import { DynamoDbGrants } from '../../lambdas/adapters/dynamodb/rows/grants.ts'
 import { DynamoDbRows } from '../../lambdas/adapters/dynamodb/rows/rows.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
@@ -11,6 +12,7 @@ import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import { type MatchStorePorts, matchStore } from '../../lambdas/interactions/operations/match-store.ts'
+import { matchLimits } from '../../lambdas/partners/guesses/match-limits.ts'
 import type { ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { identifiersOf } from '../../lambdas/search/documents/identifiers.ts'
@@ -75,14 +77,18 @@ export class MatchWorld {
         return result
       },
     }
-    const rows = new DynamoDbRows(new TableClient(this.#meter.client, state.name, { attempts: 10, patience: 60_000 }))
+    const stateTable = new TableClient(this.#meter.client, state.name, { attempts: 10, patience: 60_000 })
+    const rows = new DynamoDbRows(stateTable)
+    const now = () => table.clock.now()
+    const grants = new DynamoDbGrants(stateTable, now)
     const ports: MatchStorePorts = {
       ...{ clock: table.clock, expressions: EXPRESSIONS, identifiersOf, rows, heads: store.heads.bind(store), profiled: () => [] },
       ...{ progress: { status: unexpected, parameters: unexpected }, writer: this.#writer },
     }
     const stores = { rows, blobs: this.#blobs, resources: store, index: this.#countedIndex() }
     this.#parts = exportPartsOf(stores, {
-      now: () => table.clock.now(),
+      now,
+      matchLimits: matchLimits({ grants, now, readKey: async () => Buffer.alloc(32), alert: () => undefined }),
       storeMatch: matchStore(ports, async () => TEST_SEARCH_CONTEXT),
       partners: { payer: [OWN], sensitiveLabels: 'none', payerWindowYears: 5, providerSince: '2016-01-01' },
     })
