@@ -58,8 +58,9 @@ async function faultOf(path: string, kind: Kind): Promise<string | undefined> {
   }
 }
 
+/** Whether the path is a link. An entry that another process creates in between is none. */
 const isLink = (path: string): Promise<boolean> =>
   lstat(path).then(
-    () => true,
+    (found) => found.isSymbolicLink(),
     () => false,
   )
