@@ -36,7 +36,7 @@ it('the pages state the permissions of each command that takes a stage', () => {
   const listed = [...rows.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name!))
   expect(commands).toContain('accept-clock')
   expect(listed.toSorted()).toEqual(commands.filter(takesStage).toSorted())
-  const [, inPlaceOfData = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
+  const [, inPlaceOfData = ''] = /^(.*) accept `--stage dev`/m.exec(PAGE)!
   for (const command of listed.filter((name) => name !== 'redrive')) expect(inPlaceOfData).toContain(`\`${command}\``)
 })
 
