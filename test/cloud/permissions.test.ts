@@ -170,8 +170,9 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       ['deleting every index', all, { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/_all` }],
       [
         'searching',
-        // An export step resolves filters with chains, $validate searches as a write does, and a rebuild asks all shards of a new index.
-        others('search', 'meta', 'everything', 'authorize', 'export-step', 'rebuild-step', 'validate', ...writers),
+        // An export step resolves filters with chains, $validate searches as a write does, and a rebuild asks all shards of a new index. For a
+        // partner's token the denials of its member are searched.
+        others('search', 'meta', 'everything', 'authorize', 'token', 'export-step', 'rebuild-step', 'validate', ...writers),
         { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` },
       ],
       ['indexing', others('indexer', 'rebuild-step'), { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/_bulk` }],
