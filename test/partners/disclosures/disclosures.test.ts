@@ -1,5 +1,5 @@
 /** Records of disclosures: their contents and their lookup. */
-import { describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import {
   type DisclosureFilter,
@@ -20,16 +20,19 @@ const requestOf = (more: Partial<PartnerRequest> = {}): PartnerRequest => ({
 const exported = (...ids: readonly string[]) => ids.map((id) => ({ patient: `Patient/${id}`, outcome: 'exported' }))
 
 describe('the record of disclosures', () => {
-  const blobs = new FilesystemBlobStore(newFolder())
-  const found = async (filter: DisclosureFilter) =>
-    (await collect(readDisclosures(blobs, filter))).map(({ job, patient = '-' }) => `${job} ${patient}`)
-
-  it('has one line for each member, with the facts of its request', async () => {
+  let blobs: FilesystemBlobStore
+  beforeEach(async () => {
+    blobs = new FilesystemBlobStore(newFolder())
     await writeDisclosures(blobs, requestOf(), [...exported('1'), { patient: 'Patient/2', outcome: 'opted out' }])
     await writeDisclosures(blobs, requestOf({ kind: 'match', job: 'job2', tenant: 'south', partner: 'other', at: NOON + DAY }), [
       { outcome: 'no match' },
     ])
     await writeDisclosures(blobs, requestOf({ job: 'job3' }), exported('1', '11'))
+  })
+  const found = async (filter: DisclosureFilter) =>
+    (await collect(readDisclosures(blobs, filter))).map(({ job, patient = '-' }) => `${job} ${patient}`)
+
+  it('has one line for each member, with the facts of its request', async () => {
     expect(await collect(readDisclosures(blobs, { job: 'job1' }))).toEqual([
       { ...requestOf(), patient: 'Patient/1', outcome: 'exported' },
       { ...requestOf(), patient: 'Patient/2', outcome: 'opted out' },
@@ -56,7 +59,7 @@ describe('the record of disclosures', () => {
 
   it('is removed with its day', async () => {
     await removeDisclosuresBefore(blobs, NOON)
-    expect(await found({})).toHaveLength(4)
+    expect(await found({})).toHaveLength(5)
     await removeDisclosuresBefore(blobs, NOON + DAY)
     expect(await found({})).toEqual(['job2 -'])
     await removeDisclosuresBefore(blobs, Number.NEGATIVE_INFINITY)
