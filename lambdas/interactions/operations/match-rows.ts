@@ -5,6 +5,7 @@
 import type { Resource } from '../../fhir/resource.ts'
 import type { MatchOwner } from '../../partners/bulk/found-match.ts'
 import { groupEndOf } from '../../partners/groups/group-period.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
@@ -70,5 +71,5 @@ export async function retainConsents(
 ): Promise<void> {
   const retain = (consent: Pick<ResourceKey, 'tenant' | 'id'>) =>
     rows.change<SharedConsentRow>(MATCH_ROWS, sharedConsentNameOf(consent), (row) => (row !== undefined && row.due >= due ? row : { due }))
-  for (let first = 0; first < consents.length; first += AT_ONCE) await Promise.all(consents.slice(first, first + AT_ONCE).map(retain))
+  await forEachInParallel(consents, AT_ONCE, retain)
 }
