@@ -3,6 +3,7 @@ import { resourceOf } from '../access/view/viewed-version.ts'
 import { writeJson } from '../fhir/json.ts'
 import { type BaseUrls, toLocalReference } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
+import { toResourceKey } from '../ports/store/resource-key.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 
 /** Targets that are read at once. Each may be as large as a request body. */
@@ -29,17 +30,12 @@ export async function withoutTargets(
       isElement(each) && typeof each.reference === 'string' ? toLocalReference(each.reference, bases) : undefined,
     )
     const local = [...new Set(names.filter((name) => name !== undefined))]
-    const keys = local.map((name) => keyOf(version.tenant, name))
+    const keys = local.map((name) => toResourceKey(version.tenant, name))
     const withheld = keys.length === 0 ? [] : (await withheldAmong(keys)).map(({ type, id }) => `${type}/${id}`)
     kept.push(...page.filter((_, i) => names[i] === undefined || !withheld.includes(names[i])))
   }
   if (kept.length === targets.length) return version
   return kept.length === 0 ? undefined : { ...version, body: Buffer.from(writeJson({ ...resource, target: kept })) }
-}
-
-function keyOf(tenant: string, name: string): ResourceKey {
-  const slash = name.indexOf('/')
-  return { tenant, type: name.slice(0, slash), id: name.slice(slash + 1) }
 }
 
 /** Whether a Provenance names another Patient than the one in context. A Provenance of a load names all of its Patients. */

@@ -2,13 +2,14 @@
  * Runs a range (range.ts), slice by slice. Index and history ranges collect keys of candidates. The other ranges read their keys as of the
  * transaction time and write the versions that belong to the export.
  */
+
+import { toResourceKey } from '../../ports/store/resource-key.ts'
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { CHECKPOINT_INTERVAL_MS } from '../job/checkpoint.ts'
 import { type Job, rangeRowsOf, temporaryKeyOf } from '../job/job.ts'
 import type { OmissionReason } from '../select/omission-reason.ts'
 import { selectReferencedVersions, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
-import { toResourceKey } from '../versions/resource-key.ts'
 import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
 import { BUCKET_COUNT, type BucketRange, putKeys, readKeys } from '../write/key-buckets.ts'
 import { WriterOutput } from '../write/output.ts'

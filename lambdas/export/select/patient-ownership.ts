@@ -5,8 +5,8 @@
  */
 import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
+import { toResourceKey } from '../../ports/store/resource-key.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { toResourceKey } from '../versions/resource-key.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 

@@ -1,5 +1,5 @@
 /** Converts a reference such as `Patient/1` to a store key. */
-import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import type { ResourceKey } from './resource-store.ts'
 
 export function toResourceKey(tenant: string, name: string): ResourceKey {
   const slash = name.indexOf('/')
