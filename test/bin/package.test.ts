@@ -287,7 +287,7 @@ describe('A package that is added to a running server', () => {
     expect(await run('add', '--drafts', await writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(parameters))))).toEqual({
       code: 0,
       out: `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic\n`,
-      err: 'fhir: nothing is searched by 1 search parameter that the package does not mark as active\n',
+      err: 'fhir: searches cannot use 1 search parameter that the package does not mark as active\n',
     })
     const listed = async () => (await run('list')).out
     const all = await eventually(listed, { until: (text) => !text.includes('building'), every: 10, within: 60_000 })

@@ -1,6 +1,7 @@
 /** Views of clients and of scopes in a real browser. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
+import type { Tree } from '../fixtures/resources.ts'
 import {
   closeAfterAll,
   dataRequestsOf,
@@ -158,10 +159,15 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     await page.getByText('0 in all').waitFor()
   })
 
-  it('shows the claims of a patient without amounts for a partner', async () => {
+  it('shows the claims of the last five years, without amounts, for another payer', async () => {
     const page = await openAs('admin', `/Patient/${ALETA}`)
-    const claims = await (await explored.request('GET', `/ExplanationOfBenefit?patient=${ALETA}&_count=1`)).json()
-    const { id, payment } = (claims as { entry: { resource: { id: string; payment: { amount: { value: number } } } }[] }).entry[0]!.resource
+    const search = `/ExplanationOfBenefit?patient=${ALETA}&created=lt2020&_count=1`
+    const claims = (await (await explored.request('GET', search)).json()) as { entry: { resource: Tree }[] }
+    const old = claims.entry[0]!.resource
+    const id = 'claim-of-today'
+    const { payment } = old
+    const today = new Date().toISOString().slice(0, 10)
+    await explored.request('PUT', `/ExplanationOfBenefit/${id}`, { ...old, id, created: today, billablePeriod: { start: today } })
     await page.getByText('Version 1').waitFor()
     await seeAs(page, 'payer')
     await banner(page).getByText('Seen as payer').waitFor()
@@ -177,6 +183,7 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     expect(JSON.parse(shown)).toMatchObject({ id, status: 'active', meta: { tag: [{ code: 'SUBSETTED' }] } })
     expect([payment.amount.value >= 0, JSON.parse(shown).payment, shown.includes('currency')]).toEqual([true, undefined, false])
     expect(JSON.parse(await open(`/Patient/${OTHER}`))).toMatchObject({ resourceType: 'Patient', id: OTHER })
+    expect(JSON.parse(await open(`/ExplanationOfBenefit/${old.id}`))).toMatchObject({ issue: [{ code: 'not-found' }] })
   })
 
   it('is exchanged again when it expires, and the old token is not used', async () => {
