@@ -222,6 +222,7 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
   it('says that the server is busy in place of a token, and shows nothing in its place', async () => {
     const page = await openAs('doctor', `/Patient/${ALETA}`)
     await seeAs(page, 'user/Patient.rs')
+    await banner(page).waitFor()
     await page.getByText('Version 1').waitFor()
     await page.route('**/auth/token', (route) => route.fulfill({ status: 503, headers: { 'retry-after': '1' }, body: 'busy' }))
     await page.getByLabel('Name, identifier, id or path').fill(`Patient/${OTHER}`)
