@@ -11,7 +11,7 @@ export type RowsUnderTest = {
 
 type Counter = { readonly n: number; readonly by?: readonly string[] }
 
-const NO_SHELVES = ['', 'a b', 'a#b', 'a.b', 'ä', 'a\n', '%', "'", 's'.repeat(201)]
+const INVALID_OWNERS = ['', 'a b', 'a#b', 'a.b', 'ä', 'a\n', '%', "'", 's'.repeat(201)]
 const NO_NAMES = ['', 'a/b', 'a b', 'ä', 'a\n', '%', "'", 'n'.repeat(201)]
 const NAMES = ['-', '.', '..', '0', '10', '9', 'A', 'Z', '_', '__proto__', 'a', 'a.b', 'constructor', 'n'.repeat(200)]
 
@@ -20,12 +20,12 @@ export function rowsContract(name: string, create: () => Promise<RowsUnderTest>)
     const under = await create()
     return { ...under, here: await under.open(), there: await under.open() }
   }
-  const listed = async (rows: Rows, shelf: string) => {
+  const listed = async (rows: Rows, owner: string) => {
     const found: { readonly name: string; readonly value: unknown }[] = []
-    for await (const row of rows.list<unknown>(shelf)) found.push(row)
+    for await (const row of rows.list<unknown>(owner)) found.push(row)
     return found
   }
-  const namesOn = async (rows: Rows, shelf: string) => (await listed(rows, shelf)).map((row) => row.name)
+  const namesOn = async (rows: Rows, owner: string) => (await listed(rows, owner)).map((row) => row.name)
 
   describe(`${name}: rows`, () => {
     it('are readable by every process until they are removed', async () => {
@@ -122,12 +122,12 @@ export function rowsContract(name: string, create: () => Promise<RowsUnderTest>)
 
     it('are listed by name with their values, for one owner', async () => {
       const { here, there } = await opened()
-      const shelves = ['exports', 'exports/', 'exports/x', 'exports/x/segments', 'exports/x-', 'Exports', 'export', 's'.repeat(200)]
-      for (const shelf of shelves) await Promise.all(NAMES.toReversed().map((each) => here.change(shelf, each, () => ({ shelf, each }))))
-      for (const shelf of shelves) expect(await listed(there, shelf)).toEqual(NAMES.map((each) => ({ name: each, value: { shelf, each } })))
+      const owners = ['exports', 'exports/', 'exports/x', 'exports/x/segments', 'exports/x-', 'Exports', 'export', 's'.repeat(200)]
+      for (const owner of owners) await Promise.all(NAMES.toReversed().map((each) => here.change(owner, each, () => ({ owner, each }))))
+      for (const owner of owners) expect(await listed(there, owner)).toEqual(NAMES.map((each) => ({ name: each, value: { owner, each } })))
       await here.remove('exports')
       await here.remove('exports/x', '__proto__')
-      expect(await Promise.all(shelves.map(async (shelf) => (await namesOn(there, shelf)).length))).toEqual([
+      expect(await Promise.all(owners.map(async (owner) => (await namesOn(there, owner)).length))).toEqual([
         ...[0, NAMES.length, NAMES.length - 1],
         ...Array<number>(5).fill(NAMES.length),
       ])
@@ -177,12 +177,12 @@ export function rowsContract(name: string, create: () => Promise<RowsUnderTest>)
       expect([await namesOn(here, 'exports/x/segments'), await namesOn(here, 'exports/y/segments')]).toEqual([[], ['1']])
     })
 
-    it.each(NO_SHELVES.map((shelf) => [shelf]))('reject the owner %j with RangeError', async (shelf) => {
+    it.each(INVALID_OWNERS.map((owner) => [owner]))('reject the owner %j with RangeError', async (owner) => {
       const { here } = await opened()
-      await expect(here.read(shelf, 'a')).rejects.toThrow(RangeError)
-      await expect(here.change(shelf, 'a', () => 1)).rejects.toThrow(RangeError)
-      await expect(listed(here, shelf)).rejects.toThrow(RangeError)
-      await expect(here.remove(shelf)).rejects.toThrow(RangeError)
+      await expect(here.read(owner, 'a')).rejects.toThrow(RangeError)
+      await expect(here.change(owner, 'a', () => 1)).rejects.toThrow(RangeError)
+      await expect(listed(here, owner)).rejects.toThrow(RangeError)
+      await expect(here.remove(owner)).rejects.toThrow(RangeError)
     })
 
     it.each(NO_NAMES.map((each) => [each]))('reject the name %j with RangeError', async (each) => {

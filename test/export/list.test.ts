@@ -142,10 +142,10 @@ describe('The list of exports', () => {
     await start('/$export')
     for (const id of ['job-1', 'job-2']) await site.change(id, { total: 10 })
     const listRows = site.rows.list.bind(site.rows)
-    site.rows.list = async function* <Value>(shelf: string) {
-      if (shelf === segmentRowsOf('job-1')) await site.change('job-1', { state: 'complete', ended: NOW, files: [] })
-      if (shelf === segmentRowsOf('job-2')) await site.change('job-2', { state: 'stopped', ended: NOW })
-      yield* listRows<Value>(shelf)
+    site.rows.list = async function* <Value>(owner: string) {
+      if (owner === segmentRowsOf('job-1')) await site.change('job-1', { state: 'complete', ended: NOW, files: [] })
+      if (owner === segmentRowsOf('job-2')) await site.change('job-2', { state: 'stopped', ended: NOW })
+      yield* listRows<Value>(owner)
     }
     expect(await listed()).toMatchObject([{ id: 'job-1', state: 'complete' }])
     expect((await listed())[0]).not.toHaveProperty('progress')

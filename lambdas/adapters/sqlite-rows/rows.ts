@@ -63,21 +63,21 @@ export class SqliteRows implements Rows {
     this.#db.close()
   }
 
-  async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
-    checkRowKey(shelf, name)
-    return this.#parsed<Value>(await this.#textOf(shelf, name))
+  async read<Value>(owner: string, name: string): Promise<Value | undefined> {
+    checkRowKey(owner, name)
+    return this.#parsed<Value>(await this.#textOf(owner, name))
   }
 
-  async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
-    checkRowKey(shelf, name)
+  async change<Value>(owner: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
+    checkRowKey(owner, name)
     const row = {
       read: async () => {
-        const text = await this.#textOf(shelf, name)
+        const text = await this.#textOf(owner, name)
         return { text, value: this.#parsed<Value>(text) }
       },
       write: async (value: Value | undefined, { text }: { readonly text: string | undefined }) => {
         const after = textOfRow(value)
-        const written = text === undefined ? this.#write(ADD, shelf, name, after) : this.#write(REPLACE, after, shelf, name, text)
+        const written = text === undefined ? this.#write(ADD, owner, name, after) : this.#write(REPLACE, after, owner, name, text)
         return (await written) > 0
       },
       // No pause: an attempt fails only if another change has succeeded.
@@ -89,27 +89,27 @@ export class SqliteRows implements Rows {
     })
   }
 
-  async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
-    checkRowOwner(shelf)
+  async *list<Value>(owner: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+    checkRowOwner(owner)
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const rows: readonly Row[] = await this.#asked(() => this.#statement(LIST).all(shelf, after!, SOME) as Row[])
+      const rows: readonly Row[] = await this.#asked(() => this.#statement(LIST).all(owner, after!, SOME) as Row[])
       for (const { name, json } of rows) yield { name, value: this.#parsed<Value>(json)! }
       after = rows[SOME - 1]?.name
     }
   }
 
-  async remove(shelf: string, name?: string): Promise<void> {
+  async remove(owner: string, name?: string): Promise<void> {
     if (name !== undefined) {
-      checkRowKey(shelf, name)
-      await this.#write(REMOVE, shelf, name)
+      checkRowKey(owner, name)
+      await this.#write(REMOVE, owner, name)
       return
     }
-    checkRowOwner(shelf)
-    while ((await this.#write(REMOVE_SOME, shelf, SOME)) === SOME) await wait()
+    checkRowOwner(owner)
+    while ((await this.#write(REMOVE_SOME, owner, SOME)) === SOME) await wait()
   }
 
-  async #textOf(shelf: string, name: string): Promise<string | undefined> {
-    return (await this.#asked(() => this.#statement(READ).get(shelf, name) as Row | undefined))?.json
+  async #textOf(owner: string, name: string): Promise<string | undefined> {
+    return (await this.#asked(() => this.#statement(READ).get(owner, name) as Row | undefined))?.json
   }
 
   /** Executes a statement together with the others of this turn. Returns the number of changed rows after the flush. */

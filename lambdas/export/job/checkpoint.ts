@@ -10,7 +10,7 @@ export const CHECKPOINT_INTERVAL_MS = 30_000
  */
 export async function storeCheckpoint<Row extends { readonly revision: number }>(
   rows: Rows,
-  [rowOwner, name]: readonly [shelf: string, name: string],
+  [rowOwner, name]: readonly [owner: string, name: string],
   before: Row,
   change: Partial<Row>,
 ): Promise<Row | undefined> {

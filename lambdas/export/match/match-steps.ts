@@ -96,12 +96,12 @@ async function limitGuesses(
     const person = wasCompared(outcome) ? personOf(sent) : undefined
     return person === undefined ? [] : [{ position, person, isMatched: outcome.kind === 'match' }]
   })
-  const shelf = segmentRowsOf(id)
-  let withheld = await rows.read<WithheldMembers>(shelf, WITHHELD)
+  const owner = segmentRowsOf(id)
+  let withheld = await rows.read<WithheldMembers>(owner, WITHHELD)
   if (withheld === undefined) {
     const blocked = await matchLimits.blockedAmong(client, compared)
     const positions = blocked.map((i) => compared[i]!.position)
-    withheld = (await rows.change<WithheldMembers>(shelf, WITHHELD, (known) => known ?? { seen: 0, positions }))!
+    withheld = (await rows.change<WithheldMembers>(owner, WITHHELD, (known) => known ?? { seen: 0, positions }))!
   }
   const hidden = new Set(withheld.positions)
   // A reported denial would also reveal that the card is correct.

@@ -3,12 +3,12 @@
 /** Maximum bytes of the JSON of a row. Longer values throw RangeError. */
 export const MAX_ROW_BYTES = 300_000
 
-export function checkRowOwner(shelf: string): void {
-  if (!/^[A-Za-z0-9/_-]{1,200}$/.test(shelf)) throw new RangeError('a shelf has 1 to 200 letters, digits, /, _ and -')
+export function checkRowOwner(owner: string): void {
+  if (!/^[A-Za-z0-9/_-]{1,200}$/.test(owner)) throw new RangeError('the owner of rows has 1 to 200 letters, digits, /, _ and -')
 }
 
-export function checkRowKey(shelf: string, name: string): void {
-  checkRowOwner(shelf)
+export function checkRowKey(owner: string, name: string): void {
+  checkRowOwner(owner)
   if (!/^[A-Za-z0-9._-]{1,200}$/.test(name)) throw new RangeError('the name of a row has 1 to 200 letters, digits, ., _ and -')
 }
 

@@ -43,9 +43,9 @@ async function counter(command: string, ...args: readonly string[]) {
   return { child, lines: { [Symbol.asyncIterator]: () => lines } }
 }
 
-const namesOn = async (rows: SqliteRows, shelf: string): Promise<number> => {
+const namesOn = async (rows: SqliteRows, owner: string): Promise<number> => {
   let count = 0
-  for await (const _ of rows.list(shelf)) count++
+  for await (const _ of rows.list(owner)) count++
   return count
 }
 

@@ -24,7 +24,7 @@ describe('A poll', () => {
   it('reports progress from the counts that writers store', async () => {
     expect((await poll()).headers).toMatchObject({ 'x-progress': '0% (preparing)', 'retry-after': '1' })
     await site.change('job-1', { total: 10_000 })
-    const note = (shelf: string, name: string, seen: number) => site.rows.change(shelf, name, () => ({ seen }))
+    const note = (owner: string, name: string, seen: number) => site.rows.change(owner, name, () => ({ seen }))
     await note(segmentRowsOf('job-1'), 's-1', 1_000)
     await note(segmentRowsOf('job-1'), 's-2', 1_345)
     const { status, headers, text } = await poll()
@@ -40,10 +40,10 @@ describe('A poll', () => {
     await site.rows.change(segmentRowsOf('job-1'), 's-1', () => ({ seen: 9_000 }))
     const { rows } = site
     const list = rows.list.bind(rows)
-    rows.list = async function* <Value>(shelf: string) {
+    rows.list = async function* <Value>(owner: string) {
       await complete()
       await rows.remove(segmentRowsOf('job-1'))
-      yield* list<Value>(shelf)
+      yield* list<Value>(owner)
     }
     const { status, headers } = await poll()
     expect([status, headers['x-progress']]).toEqual([200, undefined])

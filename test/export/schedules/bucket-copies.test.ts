@@ -94,9 +94,9 @@ describe('The files of a complete run', () => {
     for (let n = 0; n < 3; n++) await here.copy()
     const { read } = here.rows
     let reads = 0
-    here.rows.read = ((shelf: string, name: string) => {
+    here.rows.read = ((owner: string, name: string) => {
       reads++
-      return read.call(here.rows, shelf, name)
+      return read.call(here.rows, owner, name)
     }) as typeof read
     await here.copy()
     expect(reads).toBe(1)
@@ -200,8 +200,8 @@ describe('A copy that fails', () => {
     await here.run(0)
     await here.rows.change<StoredSchedule>(SCHEDULE_ROWS, 'weekly', () => ({ known: 0, runs: [] }))
     const { read } = here.rows
-    here.rows.read = ((shelf: string, name: string) =>
-      name === 'weekly' ? Promise.reject(new Error('unreadable')) : read.call(here.rows, shelf, name)) as typeof read
+    here.rows.read = ((owner: string, name: string) =>
+      name === 'weekly' ? Promise.reject(new Error('unreadable')) : read.call(here.rows, owner, name)) as typeof read
     await expect(copyExports(here.parts(), [{ name: 'weekly', bucket: 'lake' }, NIGHTLY])).rejects.toThrow('unreadable')
     expectWhole()
   })

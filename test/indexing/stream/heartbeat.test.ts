@@ -86,11 +86,11 @@ describe('a heartbeat', () => {
   it('is complete if another batch awaits a place before its row is added', async () => {
     class SlowRows extends MemoryRows {
       before: () => Promise<void> = async () => undefined
-      override async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined) {
+      override async change<Value>(owner: string, name: string, change: (value: Value | undefined) => Value | undefined) {
         const { before } = this
         this.before = async () => undefined
         await before()
-        return super.change(shelf, name, change)
+        return super.change(owner, name, change)
       }
     }
     const [told, rows] = [[] as number[], new SlowRows()]
@@ -111,9 +111,9 @@ describe('a heartbeat', () => {
   it('is collected by few of the batches that come at the same time, also the first one and one with fewer beats', async () => {
     class CountedRows extends MemoryRows {
       lists = 0
-      override list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+      override list<Value>(owner: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
         this.lists++
-        return super.list<Value>(shelf)
+        return super.list<Value>(owner)
       }
     }
     const [told, rows] = [[] as number[], new CountedRows()]
@@ -239,9 +239,9 @@ describe('a heartbeat', () => {
     /** The first list ends before a row that was added earlier than another. */
     class LateRows extends MemoryRows {
       lists = 0
-      override async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+      override async *list<Value>(owner: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
         const isFirst = ++this.lists === 1
-        for await (const row of super.list<Value>(shelf)) if (!isFirst || !JSON.stringify(row.value).includes('"sent":20')) yield row
+        for await (const row of super.list<Value>(owner)) if (!isFirst || !JSON.stringify(row.value).includes('"sent":20')) yield row
       }
     }
     const [told, lists] = [[] as number[], new LateRows()]

@@ -1,4 +1,4 @@
-/** Rows as items: pk is the owner (`shelf`), sk the key (`name`), z the value as deflated JSON. */
+/** Rows as items: pk is the owner, sk the key (`name`), z the value as deflated JSON. */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
@@ -17,30 +17,30 @@ export class DynamoDbRows implements Rows {
     this.#dynamo = dynamo
   }
 
-  async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
-    const item = await this.#dynamo.get(keyOf(shelf, name))
+  async read<Value>(owner: string, name: string): Promise<Value | undefined> {
+    const item = await this.#dynamo.get(keyOf(owner, name))
     return item && FORMAT.toValue(item)
   }
 
-  async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
-    return changeItem<Value>(this.#dynamo, keyOf(shelf, name), FORMAT, (value) => {
+  async change<Value>(owner: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
+    return changeItem<Value>(this.#dynamo, keyOf(owner, name), FORMAT, (value) => {
       const after = change(value)
       return after === undefined ? value : after
     })
   }
 
-  async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
-    for await (const item of this.#dynamo.query(rowsOf(shelf))) yield { name: item.sk, value: await FORMAT.toValue(item) }
+  async *list<Value>(owner: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+    for await (const item of this.#dynamo.query(rowsOf(owner))) yield { name: item.sk, value: await FORMAT.toValue(item) }
   }
 
-  async remove(shelf: string, name?: string): Promise<void> {
-    if (name !== undefined) await this.#dynamo.deleteAll([keyOf(shelf, name)])
-    else await this.#removeAll(shelf)
+  async remove(owner: string, name?: string): Promise<void> {
+    if (name !== undefined) await this.#dynamo.deleteAll([keyOf(owner, name)])
+    else await this.#removeAll(owner)
   }
 
-  async #removeAll(shelf: string): Promise<void> {
+  async #removeAll(owner: string): Promise<void> {
     let some: Key[] = []
-    for await (const key of this.#dynamo.query({ ...rowsOf(shelf), ProjectionExpression: 'pk, sk' })) {
+    for await (const key of this.#dynamo.query({ ...rowsOf(owner), ProjectionExpression: 'pk, sk' })) {
       some.push(key)
       if (some.length < REMOVED_AT_ONCE) continue
       await this.#dynamo.deleteAll(some)
@@ -50,14 +50,14 @@ export class DynamoDbRows implements Rows {
   }
 }
 
-function keyOf(shelf: string, name: string): Key {
-  checkRowKey(shelf, name)
-  return { pk: shelf, sk: name }
+function keyOf(owner: string, name: string): Key {
+  checkRowKey(owner, name)
+  return { pk: owner, sk: name }
 }
 
-function rowsOf(shelf: string) {
-  checkRowOwner(shelf)
-  return { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': shelf }, ConsistentRead: true }
+function rowsOf(owner: string) {
+  checkRowOwner(owner)
+  return { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': owner }, ConsistentRead: true }
 }
 
 /** `t`: random id of the write, by which a change recognizes its own write. */
