@@ -95,6 +95,21 @@ it('a slice by two elements is undecided only if no known element differs', asyn
   expect(await told(elements, of('female'))).toEqual([expect.stringMatching(/^error Patient.contact: contact:own is required/)])
 })
 
+it('a slice by a required binding is undecided if the value set is not loaded', async () => {
+  const elements = (min: number): readonly ProfileElement[] => [
+    { id: 'Patient.meta.tag', slicing: on('value', '$this') },
+    { id: 'Patient.meta.tag:own', min, max: '1', binding: { strength: 'required', valueSet: NOWHERE } },
+  ]
+  const of = (...codes: readonly string[]) => ({
+    resourceType: 'Patient',
+    meta: { tag: codes.map((code) => ({ system: 'http://example.org/codes', code })) },
+  })
+  const reason = `the value set ${NOWHERE} is not loaded, or does not say which codes it has`
+  const unknown = [0, 1].map((i) => `information Patient.meta.tag[${i}]: ${toWhich('tag', reason)}`)
+  expect(await told(elements(1), of('a', 'b'))).toEqual(unknown)
+  expect(await told(elements(3), of('a', 'b'))).toEqual([...unknown, 'error Patient.meta.tag: There must be at least 3 tag:own'])
+})
+
 describe('a slice by the target of a reference', () => {
   const sliced = (type: string, path: string, canonical: string, more: readonly ProfileElement[] = []): readonly ProfileElement[] => [
     { id: 'Patient.generalPractitioner', slicing: on(type, path) },

@@ -8,7 +8,7 @@ import type { Item } from '../items.ts'
 import { choiceTypeOf } from '../items.ts'
 import type { ProfileNode } from '../profile-tree.ts'
 import { followPath, type PathTarget } from './discriminator-path.ts'
-import { hasExpectedValue } from './expected-value.ts'
+import { hasExpectedValue, type Undecided } from './expected-value.ts'
 import { typesOfProfiles } from './reference-target.ts'
 import { type SliceValues, sliceValuesAt } from './slice-values.ts'
 
@@ -110,7 +110,8 @@ function membershipBy(
  * Returns the answer of a discriminator as membership. Returns `unknown` if there are no rules or items, and a profile or target that is
  * not available might change the answer.
  */
-function isLikely(answer: boolean | undefined, comparison: Comparison): SliceMembership | undefined {
+function isLikely(answer: boolean | Undecided | undefined, comparison: Comparison): SliceMembership | undefined {
+  if (typeof answer === 'object') return answer
   const { items, isIncomplete } = comparison.found
   if (answer === undefined || items.length === 0) {
     const reason = answer === false ? (isIncomplete ? TARGET_MISSING : undefined) : unknownOf(comparison)
