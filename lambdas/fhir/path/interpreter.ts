@@ -74,6 +74,7 @@ export function createInterpreter(expression: string, type: string, { isShown = 
   }
   const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? clientFunctions(() => current) : {}) } }
   const canonicals = canonicalsIn(expression)
+  const namesRoot = expression.includes('%rootResource')
   const source = maskInheritedNames(expression)
   const evaluate = compile(isResourceType(type) ? source : { base: type, expression: source }, model as never, options as never) as Compiled
   return (focus, resource, conforms) => {
@@ -82,7 +83,9 @@ export function createInterpreter(expression: string, type: string, { isShown = 
     const copy = copied(focus, originals)
     const root = focus === resource ? copy : copied(resource, originals)
     resolution = new LocalReferenceResolver(root as Element)
-    const found = evaluate(copy, { ...canonicals, resource: root })
+    // %rootResource is the container of a contained resource, which is %resource.
+    const own = isElement(focus) && typeof focus.resourceType === 'string' ? copy : root
+    const found = evaluate(copy, { ...canonicals, resource: namesRoot ? own : root, rootResource: root })
     const names = types(found)
     const work = { left: MAX_WORK_ITEMS }
     return found.flatMap((item, i) => {

@@ -31,6 +31,22 @@ describe('a deferred rule', () => {
     ])
   })
 
+  it('distinguishes a contained resource from its container', async () => {
+    const expression = '%resource = %rootResource implies meta.lastUpdated.exists()'
+    const dated = profile(
+      [{ id: 'Patient', constraint: [{ key: 'own-1', severity: 'error', human: 'Dated', expression }] }],
+      'differential',
+      url('dated'),
+    )
+    const about = profile([{ id: 'Observation.subject', type: reference(url('dated')) }])
+    const find = profileCheckerOf([about, dated], EXPRESSIONS)
+    const contained = { resourceType: 'Observation', subject: { reference: '#p' }, contained: [patient('male', { id: 'p' })] }
+    expect((await find(contained as Resource, [PROFILE_URL])).issues.filter(({ text }) => text.includes('own-1'))).toEqual([])
+    const textsOf = async (more: object) => (await find(patient('male', more) as Resource, [url('dated')])).issues.map(({ text }) => text)
+    expect(await textsOf({})).toContain(`Dated (own-1, ${url('dated')})`)
+    expect((await textsOf({ meta: { lastUpdated: '2026-01-01T00:00:00Z' } })).filter((text) => text.includes('own-1'))).toEqual([])
+  })
+
   it('decides which of several profiles applies', async () => {
     const either = [url('m'), url('f')]
     const entries = profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: either }] }])
