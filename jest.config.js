@@ -90,6 +90,7 @@ const LONG = [
   'judge/partner-answers',
   'mutants/copy',
   'mutants/run',
+  'packages/guide-examples',
   'partners/outcome-privacy',
   'runtime/embedded/exports',
   'runtime/embedded/restore',
