@@ -62,10 +62,15 @@ async function readStageSettings(stage: string) {
 /** Returns the region and the stores of a stage. Their names come from the file that `npm run deploy` wrote. */
 export async function readStageDeployment(stage: string) {
   const { region, config } = await readStageSettings(stage)
-  const { StateTableName: stateTable, BucketName: bucket, AuditBucketName: auditBucket } = outputsOf(stage)
+  const {
+    StateTableName: stateTable,
+    ResourceTableName: resourceTable,
+    BucketName: bucket,
+    AuditBucketName: auditBucket,
+  } = outputsOf(stage)
   if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
   const { auditRetentionDays } = config
-  return { stage, region, stateTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
+  return { stage, region, stateTable, resourceTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
 }
 
 /** Opens the records of disclosures of the selected server. */

@@ -46,10 +46,13 @@ const add = new Command('add')
       for (const line of warningsOf(added)) warn(toOneLine(line))
       print(`${added.name} ${added.version} ${isDryRun ? 'would be' : 'is'} added: ${contentOf(added)}\n`)
       if (added.rebuilt.length > 0)
-        print(`${isDryRun ? 'To be indexed' : 'Indexed'} again while searches continue: ${added.rebuilt.join(', ')}\n`)
+        print(`${isDryRun ? 'To be indexed' : 'Indexed'} again while searches continue: ${added.rebuilt.map(shownRebuild).join(', ')}\n`)
     }
     if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
+
+const shownRebuild = ({ type, documents }: AddedPackage['rebuilt'][number]): string =>
+  documents === undefined ? type : `${type} (${formatCount(documents, 'document')})`
 
 const remove = new Command('remove')
   .description('remove a package that was added; what was checked against it stays as it is')
@@ -120,10 +123,11 @@ async function openFolder(server: ServerLocationOptions, isNew: boolean): Promis
 }
 
 async function openStage(stage: string): Promise<PackageAdministration> {
-  const { bucket, ...deployed } = await readStageDeployment(stage)
-  if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
+  const { bucket, resourceTable, ...deployed } = await readStageDeployment(stage)
+  for (const [name, value] of Object.entries({ bucket, 'table of the resources': resourceTable }))
+    if (value === undefined) throw new Error(`.fhir/${stage}.json does not name the ${name}: deploy the stage again`)
   const { openDeployedPackages } = await import('../../lambdas/runtime/aws/packages.ts')
-  return openDeployedPackages({ ...deployed, bucket })
+  return openDeployedPackages({ ...deployed, bucket: bucket!, resourceTable: resourceTable! })
 }
 
 function sourceOf(text: string): PackageSource {
@@ -139,7 +143,7 @@ function parseReference(text: string): PackageReference {
   return reference
 }
 
-function warningsOf({ missing, leftOut, ofR4, parameters }: AddedPackage): readonly string[] {
+function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters }: AddedPackage): readonly string[] {
   const limited = (lines: readonly string[], rest: readonly [one: string, several: string]) =>
     lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), formatCount(lines.length - MAX_LINES, ...rest)] : lines
   return [
@@ -156,7 +160,18 @@ function warningsOf({ missing, leftOut, ofR4, parameters }: AddedPackage): reado
       ['more parameter cannot be used', 'more parameters cannot be used'],
     ),
     ...inactiveOf(parameters),
+    ...limited(ofTenants.map(shownDefinition), [
+      'more definition of a tenant is in the package',
+      'more definitions of tenants are in the package',
+    ]),
   ]
+}
+
+/** A search parameter of a tenant keeps its code. Validation uses the definitions of packages. */
+function shownDefinition({ tenant, resource, name }: AddedPackage['ofTenants'][number]): string {
+  const isParameter = resource.startsWith('SearchParameter/')
+  const effect = isParameter ? 'the tenant keeps searching by its own' : 'validation uses that of the package'
+  return `the tenant ${tenant} defines ${name} itself (${resource}): ${effect}`
 }
 
 function inactiveOf(parameters: AddedPackage['parameters']): readonly string[] {

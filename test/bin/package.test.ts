@@ -257,7 +257,7 @@ describe('A package that is added to a running server', () => {
     })
     expect([code, out, err]).toEqual([
       0,
-      `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic\n`,
+      `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic (0 documents)\n`,
       'fhir: searches cannot use 1 search parameter that the package does not mark as active\n',
     ])
     const isSearched = async () => {
@@ -286,7 +286,7 @@ describe('A package that is added to a running server', () => {
     await run('remove', GUIDE_NAME)
     expect(await run('add', '--drafts', await writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(parameters))))).toEqual({
       code: 0,
-      out: `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic\n`,
+      out: `${ADDED.replace('\n', ', 1 new search parameter\n')}Indexed again while searches continue: Basic (0 documents)\n`,
       err: 'fhir: searches cannot use 1 search parameter that the package does not mark as active\n',
     })
     const listed = async () => (await run('list')).out
@@ -303,7 +303,7 @@ describe('A package that is added to a running server', () => {
     const before = (await run('list')).out
     expect(await run('add', '--dry-run', file)).toEqual({
       code: 0,
-      out: `${GUIDE_NAME} 1.0.0 would be added: 2 profiles and extensions, 0 value sets, 0 code systems, 1 new search parameter\nTo be indexed again while searches continue: Basic\n`,
+      out: `${GUIDE_NAME} 1.0.0 would be added: 2 profiles and extensions, 0 value sets, 0 code systems, 1 new search parameter\nTo be indexed again while searches continue: Basic (0 documents)\n`,
       err: '',
     })
     expect((await run('list')).out).toBe(before)

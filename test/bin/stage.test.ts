@@ -1,5 +1,6 @@
 /** `fhir client`, `user`, `keys` and `package` on a deployed stage: emulated stores, located by the outputs of the deployment. */
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,26 +10,32 @@ import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
 import { DynamoDbSharedRows } from '../../lambdas/adapters/dynamodb/rows/shared-rows.ts'
+import { DynamoDbCanonicals } from '../../lambdas/adapters/dynamodb/store/canonicals.ts'
+import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/store/resource-store.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
+import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { S3AuditArchive } from '../../lambdas/adapters/s3/audit-archive.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
-import { finishRebuild } from '../../lambdas/indexing/custom-definitions.ts'
+import { finishRebuild, withSearchParameter } from '../../lambdas/indexing/custom-definitions.ts'
 import type { ServingSummary } from '../../lambdas/indexing/lifecycle/serving-summary.ts'
 import { openIndexState } from '../../lambdas/indexing/lifecycle/shared-index-state.ts'
 import { withDefinitions } from '../../lambdas/indexing/lifecycle/state.ts'
 import { INDEX_STATE, NO_STORED_STATE, type StoredState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import { withPackageParameters } from '../../lambdas/indexing/package-parameters.ts'
+import { announcingWriter } from '../../lambdas/interactions/writing/canonical-announcements.ts'
 import { archiveStream } from '../../lambdas/runtime/aws/audit-archive.ts'
 import { resolvePackageParameters } from '../../lambdas/search/custom/package-parameters.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
 import { COLORS_VALUE_SET, GUIDE_NAME, guideFilesOf, writeArchiveFile } from '../fixtures/packages.ts'
 import { blockOf } from '../fixtures/pages.ts'
 import { createMemoryBucket } from '../fixtures/s3.ts'
 import { serveBucket } from '../fixtures/s3-server.ts'
 import { createVersionedBucket, serveVersions } from '../fixtures/versioned-bucket.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 import type { ProcessResult } from './process.ts'
 
 const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
@@ -36,13 +43,14 @@ const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
 await runOnDynamo(async (engine) => {
   const folder = newFolder()
   mkdirSync(join(folder, '.fhir'))
-  /** Returns the name of the stage's table. */
-  async function newStage(name: string): Promise<string> {
+  /** Returns the name of the stage's table. `ResourceTableName`: name of the table of its resources. */
+  async function newStage(name: string, ResourceTableName = `${name}-resources`): Promise<string> {
     const StateTableName = await engine.newTable()
-    writeFileSync(join(folder, '.fhir', `${name}.json`), JSON.stringify({ [`fhir-${name}-data`]: { StateTableName, BucketName: 'b' } }))
+    const outputs = { StateTableName, ResourceTableName, BucketName: 'b' }
+    writeFileSync(join(folder, '.fhir', `${name}.json`), JSON.stringify({ [`fhir-${name}-data`]: outputs }))
     return StateTableName
   }
-  const table = await newStage('test')
+  const table = await newStage('test', await engine.newTable())
   writeFileSync(join(folder, '.fhir', 'old.json'), JSON.stringify({ 'fhir-old-data': { StateTableName: table } }))
   writeFileSync(join(folder, '.fhir', 'empty.json'), JSON.stringify({ 'fhir-empty-service': {} }))
   const bucket = createMemoryBucket(() => Date.now())
@@ -208,11 +216,11 @@ await runOnDynamo(async (engine) => {
       )
     })
 
+    const indexStateIn = (stateTable: string) =>
+      openIndexState(new DynamoDbSharedRows<StoredState, ServingSummary>(dynamoOf(stateTable), INDEX_STATE, NO_STORED_STATE), Date.now)
+
     it('search parameters of packages are listed with their state in the index', async () => {
-      const state = openIndexState(
-        new DynamoDbSharedRows<StoredState, ServingSummary>(dynamoOf(await newStage('indexed')), INDEX_STATE, NO_STORED_STATE),
-        Date.now,
-      )
+      const state = indexStateIn(await newStage('indexed', await engine.newTable()))
       const definition = {
         ...{ resourceType: 'SearchParameter', url: 'http://example.org/p', status: 'active', code: 'own', base: ['Basic'] },
         ...{ type: 'reference', expression: 'Basic.subject' },
@@ -229,6 +237,34 @@ await runOnDynamo(async (engine) => {
       await state.change((each) => withDefinitions(each, (before) => finishRebuild(before, before.rebuilds[0]!)))
       expect(await listed()).toMatch(/ 1 searched$/)
       expect((await fhir('', 'package', 'remove', 'example.searched', '--stage', 'indexed')).code).toBe(0)
+    })
+
+    it('definitions of tenants with the codes and canonical URLs of a package are named', async () => {
+      const resourceTable = await engine.newTable()
+      const state = indexStateIn(await newStage('defining', resourceTable))
+      const parameter = (url: string, expression: string) => ({
+        ...{ resourceType: 'SearchParameter', url, status: 'active', code: 'own', base: ['Basic'], type: 'reference', expression },
+      })
+      const body = parameter('http://example.org/older', 'Basic.author')
+      const older = versionOf(writeOf(resourceKeyOf('t', 'SearchParameter', 'older'), { body }))
+      await state.change((each) => withDefinitions(each, (before) => withSearchParameter(before, older)))
+      const clock = { now: () => Date.now(), newId: () => randomUUID() }
+      const blobs = new FilesystemBlobStore(newFolder())
+      const store = new DynamoDbResourceStore({ client: engine.client, table: resourceTable, blobs, clock })
+      const notes = new DynamoDbCanonicals({ dynamo: dynamoOf(resourceTable), clock, keptFor: 0 })
+      const colors = writeOf(resourceKeyOf('t', 'ValueSet', 'colors'), { body: COLORS_VALUE_SET, lastUpdated: Date.now() })
+      await announcingWriter({ writer: store, resources: store, notes, report: failOnReport }).commit([colors], [])
+      const file = await writeArchiveFile({
+        'package/package.json': { name: 'example.defining', version: '1.0.0' },
+        'package/SearchParameter-p.json': parameter('http://example.org/p', 'Basic.subject'),
+        'package/colors.json': COLORS_VALUE_SET,
+      })
+      const { out, err } = await fhir('', 'package', 'add', '--dry-run', file, '--stage', 'defining')
+      expect(out).toContain('To be indexed again while searches continue: Basic\n')
+      expect(err.trim().split('\n')).toEqual([
+        'fhir: the tenant t defines Basic?own itself (SearchParameter/older): the tenant keeps searching by its own',
+        `fhir: the tenant t defines ${COLORS_VALUE_SET.url} itself (ValueSet/colors): validation uses that of the package`,
+      ])
     })
 
     it.each([

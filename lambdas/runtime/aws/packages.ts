@@ -1,30 +1,74 @@
 /** Packages of definitions of a deployment, stored in its bucket. Commands access them with the operator's AWS credentials. */
 import { documentClient } from '../../adapters/dynamodb/client.ts'
 import { DynamoDbSharedRowsReader } from '../../adapters/dynamodb/rows/shared-rows-reader.ts'
+import { DynamoDbCanonicals } from '../../adapters/dynamodb/store/canonicals.ts'
+import { DynamoDbResourceStore } from '../../adapters/dynamodb/store/resource-store.ts'
 import { TableClient } from '../../adapters/dynamodb/table-client.ts'
-import { openS3Packages } from '../../adapters/s3/open-blob-store.ts'
+import { SystemClock } from '../../adapters/in-process/system-clock.ts'
+import { openS3BlobStore, openS3Packages } from '../../adapters/s3/open-blob-store.ts'
 import { readIndexState } from '../../indexing/lifecycle/known-state.ts'
 import type { ServingSummary } from '../../indexing/lifecycle/serving-summary.ts'
+import type { IndexState, StateScope } from '../../indexing/lifecycle/state.ts'
 import { INDEX_STATE, NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
 import type { PackageAdministration } from '../control/package-commands.ts'
+import {
+  definitionsWithCanonicalOf,
+  type EffectiveParts,
+  type PackageEffects,
+  parametersWithCodeOf,
+  type TenantDefinition,
+} from '../control/package-effects.ts'
 import { buildStatesIn, type ParameterStates } from '../control/parameter-states.ts'
 import { type Deployment, LIMITS, openDeploymentAdministration } from './administration.ts'
 
-/** Opens the packages of a deployment. `bucket`: name of its S3 bucket. */
-export function openDeployedPackages({ bucket, ...deployment }: Deployment & { readonly bucket: string }): PackageAdministration {
+type DocumentClient = ReturnType<typeof documentClient>
+
+/** `bucket`: name of its S3 bucket. `resourceTable`: table of its resources. */
+type PackageDeployment = Deployment & { readonly bucket: string; readonly resourceTable: string }
+
+/** Opens the packages of a deployment. */
+export function openDeployedPackages({ bucket, resourceTable, ...deployment }: PackageDeployment): PackageAdministration {
   const { audit, clock, close } = openDeploymentAdministration(deployment)
   const { region, stateTable } = deployment
   const store = openS3Packages({ bucket, region, now: () => clock.now() })
-  return { store, recording: { audit, clock }, parameterStates: () => parameterStatesIn(region, stateTable), close }
+  return {
+    ...{ store, recording: { audit, clock }, close },
+    parameterStates: () => parameterStatesIn(region, stateTable),
+    effectsOf: (parts) => effectsIn({ region, stateTable, resourceTable, bucket }, parts),
+  }
 }
 
 /** Reads the states from the index state of the deployment, to which a sweep of every minute adds parameters. */
-async function parameterStatesIn(region: string, stateTable: string): Promise<ParameterStates> {
+const parameterStatesIn = (region: string, stateTable: string): Promise<ParameterStates> =>
+  withClient(region, async (client) => ({ states: buildStatesIn(await indexStateIn(client, stateTable, {})), absent: 'building' }))
+
+async function indexStateIn(client: DocumentClient, stateTable: string, scope: StateScope): Promise<IndexState> {
+  const table = new TableClient(client, stateTable, LIMITS)
+  const rows = new DynamoDbSharedRowsReader<StoredState, ServingSummary>(table, INDEX_STATE, NO_STORED_STATE)
+  return (await readIndexState(rows, scope)).value
+}
+
+/** Reads the effects from the tables. Documents are not counted, because the operator's credentials do not open the index. */
+const effectsIn = (
+  { region, stateTable, resourceTable, bucket }: Omit<PackageDeployment, keyof Deployment> & Pick<Deployment, 'region' | 'stateTable'>,
+  parts: EffectiveParts,
+): Promise<PackageEffects> =>
+  withClient(region, async (client) => {
+    const clock = new SystemClock()
+    const { definitions } = await indexStateIn(client, stateTable, { definitions: 'all' })
+    const found: TenantDefinition[] = [...parametersWithCodeOf(definitions, parts)]
+    const blobs = openS3BlobStore(bucket, { region })
+    const resources = new DynamoDbResourceStore({ ...{ client, table: resourceTable, blobs, clock, shards: () => 1 }, ...LIMITS })
+    const canonicals = new DynamoDbCanonicals({ dynamo: new TableClient(client, resourceTable, LIMITS), clock, keptFor: 0 })
+    for await (const tenant of resources.tenants())
+      for await (const each of definitionsWithCanonicalOf({ canonicals, resources }, tenant, parts)) found.push(each)
+    return { definitions: found }
+  })
+
+async function withClient<Result>(region: string, work: (client: DocumentClient) => Promise<Result>): Promise<Result> {
   const client = documentClient({ region })
   try {
-    const table = new TableClient(client, stateTable, LIMITS)
-    const rows = new DynamoDbSharedRowsReader<StoredState, ServingSummary>(table, INDEX_STATE, NO_STORED_STATE)
-    return { states: buildStatesIn((await readIndexState(rows, {})).value), absent: 'building' }
+    return await work(client)
   } finally {
     client.destroy()
   }

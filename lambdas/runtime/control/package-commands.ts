@@ -14,6 +14,7 @@ import { dependenciesOf, matchesRequest, type PackageReference } from '../../pac
 import { PackageReader } from '../../packages/package-reader.ts'
 import { readSearchParameters } from '../../packages/package-search-parameters.ts'
 import { addedGuidesOf } from '../../packages/supported-profiles.ts'
+import type { DefinitionType } from '../../ports/definitions/canonicals.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
 import { TENANT_QUOTA_TEXT } from '../../search/custom/custom-parameter-limits.ts'
 import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
@@ -21,6 +22,7 @@ import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { AUDIT_FOLDER, makeStore } from './lost-files.ts'
+import { type EffectiveParts, type PackageEffects, packageEffectsAt, type TenantDefinition } from './package-effects.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 import { type DraftUse, OWN_PACKAGES, type PackageSource, type ReadPackage, readSource } from './package-source.ts'
 import { type ListedParameter, type ParameterStates, parameterStatesAt, withBuildState } from './parameter-states.ts'
@@ -30,13 +32,14 @@ export type { PackageLabel } from '../../ports/definitions/package-store.ts'
 export type { PackageSource } from './package-source.ts'
 
 /**
- * Store of packages. `recording`: parts that write changes to the audit log. `parameterStates`: returns the states of the parameters in the index,
- * or undefined if no server runs.
+ * Store of packages. `recording`: parts that write changes to the audit log. `parameterStates`: returns the states of the parameters in the
+ * index, or undefined if no server runs. `effectsOf`: returns the effects of a package on stored data, or undefined if no server runs.
  */
 export type PackageAdministration = {
   readonly store: PackageStore
   readonly recording: AuditPorts
   readonly parameterStates: () => Promise<ParameterStates | undefined>
+  readonly effectsOf: (parts: EffectiveParts) => Promise<PackageEffects | undefined>
   readonly close: () => Promise<void>
 }
 
@@ -44,8 +47,10 @@ export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
   /** SearchParameters of the package, each with its state, and a reason if searches cannot use it. */
   readonly parameters: readonly PackageParameter[]
-  /** Types whose index documents are rebuilt for its new search parameters. */
-  readonly rebuilt: readonly string[]
+  /** Types whose index documents are rebuilt for its new search parameters. `documents`: absent if they are not counted. */
+  readonly rebuilt: readonly { readonly type: string; readonly documents?: number }[]
+  /** Definitions of tenants that have a code or a canonical URL of the package. */
+  readonly ofTenants: readonly TenantDefinition[]
   /** Definitions that the server does not use, and why. */
   readonly leftOut: readonly SkippedDefinition[]
   /** Dependencies that are not installed, as the package names them. `reason`: why the command could not add one. */
@@ -76,6 +81,7 @@ export async function openPackages(data: string, isNew = false): Promise<Package
     store: new FilesystemPackages(join(data, PACKAGES_FOLDER)),
     recording: { audit, clock: new SystemClock(), operator: nameOfOperator() },
     parameterStates: () => parameterStatesAt(data),
+    effectsOf: packageEffectsAt(data),
     close: () => audit.close(),
   }
 }
@@ -119,12 +125,13 @@ type Addition = { readonly met: readonly PackageLabel[]; readonly reasons: Reado
 
 /** Stores a package and returns a report on it. */
 async function addRead(
-  { store, recording }: PackageAdministration,
+  { store, recording, effectsOf }: PackageAdministration,
   read: ReadPackage,
   { met, reasons, isDryRun }: Addition,
 ): Promise<AddedPackage> {
   const { label, manifest, content, files, leftOut, ofR4 } = read
-  const parameters = await parametersBeside(store, read)
+  const { parameters, types } = await parametersBeside(store, read)
+  const effects = await effectsOf({ types, parameters: codesIn(parameters), canonicals: definitionsIn(content) })
   const add = () =>
     auditChange(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
       if (!(await store.add(label, files))) throw alreadyThere(label)
@@ -133,7 +140,8 @@ async function addRead(
   const there = [...(await labelsIn(store)), ...met]
   const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => matchesRequest(each, wanted)))
   return {
-    ...{ ...label, ...parameters, counts: countsOf(content) },
+    ...{ ...label, parameters, counts: countsOf(content), ofTenants: effects?.definitions ?? [] },
+    rebuilt: types.map((type) => ({ type, ...(effects?.documents === undefined ? {} : { documents: effects.documents[type]! }) })),
     leftOut: [...leftOut, ...retiredIn(content), ...(await baseless(store, content))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
     ofR4,
@@ -144,7 +152,7 @@ async function addRead(
 async function parametersBeside(
   store: PackageStore,
   { label, parameters }: ReadPackage,
-): Promise<Pick<AddedPackage, 'parameters' | 'rebuilt'>> {
+): Promise<Pick<AddedPackage, 'parameters'> & { readonly types: readonly string[] }> {
   const others = await readSearchParameters((await store.now()).packages, () => undefined)
   const fieldsOf = (all: readonly PackageParameter[]) => all.flatMap(({ mappings }) => mappings)
   const known = new Set(fieldsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
@@ -152,7 +160,7 @@ async function parametersBeside(
     isSamePackage(each.package, label),
   )
   const fresh = fieldsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
-  return { parameters: mine, rebuilt: [...new Set(fresh.map(({ base }) => base))].toSorted() }
+  return { parameters: mine, types: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
 
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is already added`)
@@ -217,6 +225,18 @@ export async function listPackages({ store, parameterStates }: PackageAdministra
 }
 
 const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN_PACKAGES, ...(await store.now()).packages]
+
+const codesIn = (parameters: readonly PackageParameter[]): EffectiveParts['parameters'] =>
+  parameters.flatMap(({ mappings }) => mappings.map(({ base, code, field }) => ({ base, code, field })))
+
+function definitionsIn({ profiles, valueSets, codeSystems }: Package): EffectiveParts['canonicals'] {
+  const ofType = (type: DefinitionType, files: readonly object[]) => files.flatMap(Object.keys).map((url) => ({ type, url }))
+  return [
+    ...ofType('StructureDefinition', Object.values(profiles)),
+    ...ofType('ValueSet', [valueSets]),
+    ...ofType('CodeSystem', [codeSystems]),
+  ]
+}
 
 const countsOf = ({ profiles, valueSets, codeSystems }: Package): DefinitionCounts => ({
   profiles: Object.values(profiles).flatMap((file) => Object.keys(file)).length,

@@ -57,7 +57,7 @@ import { checkStores } from './health.ts'
 import { warnOfHiddenTenants } from './hidden-tenants.ts'
 import { progressOf, reindexOf } from './index-progress.ts'
 import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
-import { packageParameters } from './package-parameters.ts'
+import { packageParameters, type WithPackages } from './package-parameters.ts'
 import { openStores, type Stores } from './stores.ts'
 import { dryRunWriter, layeredWriter } from './writer-layers.ts'
 
@@ -211,9 +211,9 @@ export function composeServerCore(
   const { authenticator, endpoints } = authorization
   const isOpen = config.access === 'open'
   const loopbackOnly = isOpen || LOOPBACK_HOST.test(new URL(baseUrl).hostname)
-  const withPackages =
+  const withPackages: WithPackages =
     parts.packages === undefined
-      ? <Result>(work: () => Promise<Result>) => work()
+      ? (work) => work()
       : packageParameters({
           ...{ packages: parts.packages, searcher: stores.searcher, now: () => clock.now(), warn },
           report: (error) => report(error, ''),
@@ -261,7 +261,7 @@ export function composeServerCore(
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
     partnerMembers: partnerMembers({ heads: ports.heads, index: ports.latest, reading: readingOf, config, clock }),
-    answers: commandAnswersOf({ ...ports, definitions, readingOf, withPackages }),
+    answers: commandAnswersOf({ ...ports, definitions, canonicals, store: stores.store, readingOf, withPackages }),
     patientsOf,
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }

@@ -14,22 +14,25 @@ export type PackageParametersParts = {
   readonly report: (error: unknown) => void
 }
 
-/**
- * Returns a function that runs `work` with the parameters of packages. Their list is at most CHECK_EVERY old. If the list of packages
- * cannot be read, `work` runs with the earlier ones.
- */
-export function packageParameters({ packages, searcher, now, warn, report }: PackageParametersParts) {
+/** Runs work with the parameters of packages. `isFresh`: with those of the list at the call; otherwise it is at most CHECK_EVERY old. */
+export type WithPackages = <Result>(work: () => Promise<Result>, isFresh?: boolean) => Promise<Result>
+
+/** Returns a function that runs work with the parameters of packages. If their list cannot be read, work runs with the earlier ones. */
+export function packageParameters({ packages, searcher, now, warn, report }: PackageParametersParts): WithPackages {
   const check = packageParameterWatch(packages, warn, (definitions) => searcher.setPackages(definitions, now()))
   let until = Number.NEGATIVE_INFINITY
   let checking: Promise<void> | undefined
-  return <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const at = performance.now()
-    if (at >= until && checking === undefined) {
-      until = at + CHECK_EVERY
-      checking = check()
-        .catch(report)
-        .finally(() => (checking = undefined))
-    }
+  const startCheck = (): Promise<void> => {
+    until = performance.now() + CHECK_EVERY
+    checking = check()
+      .catch(report)
+      .finally(() => (checking = undefined))
+    return checking
+  }
+  return (work, isFresh = false) => {
+    // A running check may have read an earlier list.
+    if (isFresh) return Promise.resolve(checking).then(startCheck).then(work)
+    if (performance.now() >= until && checking === undefined) void startCheck()
     return checking === undefined ? work() : checking.then(work)
   }
 }

@@ -30,6 +30,7 @@ import { clockCommands } from '../control/clock-command.ts'
 import { launchCommands } from '../control/launch-command.ts'
 import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER } from '../control/lost-files.ts'
 import { planCommands } from '../control/member-plans.ts'
+import { packageEffectCommands } from '../control/package-effects.ts'
 import { parameterStateCommands } from '../control/parameter-states.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
@@ -176,6 +177,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   const commands = {
     ...{ ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) },
     ...planCommands((...asked) => gate.pass(({ answers }) => answers.plansOf(...asked), restored)),
+    ...packageEffectCommands((asked) => gate.pass(({ answers }) => answers.packageEffects(asked), restored)),
     ...parameterStateCommands(() => gate.pass(({ answers }) => answers.parameterStates(), restored)),
   }
   opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...locationCommands(folder, baseUrl) }, warn))
