@@ -15,9 +15,11 @@ import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/store/res
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { S3AuditArchive } from '../../lambdas/adapters/s3/audit-archive.ts'
+import { S3Packages } from '../../lambdas/adapters/s3/packages.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
 import { finishRebuild, withSearchParameter } from '../../lambdas/indexing/custom-definitions.ts'
+import { allowPackages, registerPackages, removeUnknownPackages } from '../../lambdas/indexing/lifecycle/registered-packages.ts'
 import type { ServingSummary } from '../../lambdas/indexing/lifecycle/serving-summary.ts'
 import { openIndexState } from '../../lambdas/indexing/lifecycle/shared-index-state.ts'
 import { withDefinitions } from '../../lambdas/indexing/lifecycle/state.ts'
@@ -236,6 +238,9 @@ await runOnDynamo(async (engine) => {
       expect(await listed()).toMatch(/ 1 building$/)
       await state.change((each) => withDefinitions(each, (before) => finishRebuild(before, before.rebuilds[0]!)))
       expect(await listed()).toMatch(/ 1 searched$/)
+      const list = (await new S3Packages({ bucket: 'b', client: bucket.client, now: Date.now }).now()).state
+      await state.change((each) => registerPackages(allowPackages(removeUnknownPackages(each, false, 1)), [], list, 1))
+      expect(await listed()).toMatch(/ 1 refused$/)
       expect((await fhir('', 'package', 'remove', 'example.searched', '--stage', 'indexed')).code).toBe(0)
     })
 

@@ -19,6 +19,9 @@ export const allowPackages = (state: IndexState): IndexState => (state.packageLi
 /** Whether the parameters of another list of packages are registered. False as long as functions of an earlier release may run. */
 export const isListOutdated = ({ packageList }: IndexState, list: string): boolean => packageList !== undefined && packageList !== list
 
+/** Whether the parameters of this list of packages are registered, as far as there is capacity. */
+export const isRegistered = ({ packageList }: IndexState, list: string): boolean => packageList === list
+
 /** Registers the parameters of a list of packages. */
 export const registerPackages = (state: IndexState, wanted: readonly CustomMapping[], list: string, now: number): IndexState =>
   isListOutdated(state, list) ? withPackageParameters({ ...state, packageList: list }, wanted, now) : state

@@ -7,9 +7,11 @@ import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { openS3BlobStore, openS3Packages } from '../../adapters/s3/open-blob-store.ts'
 import { readIndexState } from '../../indexing/lifecycle/known-state.ts'
+import { isRegistered } from '../../indexing/lifecycle/registered-packages.ts'
 import type { ServingSummary } from '../../indexing/lifecycle/serving-summary.ts'
 import type { IndexState, StateScope } from '../../indexing/lifecycle/state.ts'
 import { INDEX_STATE, NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
+import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { PackageAdministration } from '../control/package-commands.ts'
 import {
   definitionsWithCanonicalOf,
@@ -33,14 +35,22 @@ export function openDeployedPackages({ bucket, resourceTable, ...deployment }: P
   const store = openS3Packages({ bucket, region, now: () => clock.now() })
   return {
     ...{ store, recording: { audit, clock }, close },
-    parameterStates: () => parameterStatesIn(region, stateTable),
+    parameterStates: () => parameterStatesIn({ store, region, stateTable }),
     effectsOf: (parts) => effectsIn({ region, stateTable, resourceTable, bucket }, parts),
   }
 }
 
-/** Reads the states from the index state of the deployment, to which a sweep of every minute adds parameters. */
-const parameterStatesIn = (region: string, stateTable: string): Promise<ParameterStates> =>
-  withClient(region, async (client) => ({ states: buildStatesIn(await indexStateIn(client, stateTable, {})), absent: 'building' }))
+/**
+ * Reads the states from the index state of the deployment. A sweep of every minute registers the parameters of the list of packages there,
+ * as far as there is capacity.
+ */
+async function parameterStatesIn({ store, region, stateTable }: StateParts): Promise<ParameterStates> {
+  const { state: list } = await store.now()
+  const state = await withClient(region, (client) => indexStateIn(client, stateTable, {}))
+  return { states: buildStatesIn(state), absent: isRegistered(state, list) ? 'refused' : 'building' }
+}
+
+type StateParts = Pick<Deployment, 'region' | 'stateTable'> & { readonly store: AddedPackages }
 
 async function indexStateIn(client: DocumentClient, stateTable: string, scope: StateScope): Promise<IndexState> {
   const table = new TableClient(client, stateTable, LIMITS)
