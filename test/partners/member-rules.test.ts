@@ -179,7 +179,19 @@ describe('a payer with a member in context', () => {
         const found = body.entry.map(({ resource }: Tree) => resource).filter(({ resourceType }: Tree) => resourceType === 'Provenance')
         expect([path, found.map(({ id, target }: Tree) => [id, target])]).toEqual([path, [['own', shown]]])
       }
-      expect((await member.get('/Provenance?target=Patient/bert')).body.total).toBe(0)
+      const asked = async (query: string): Promise<readonly [string, number]> => [query, (await member.get(`/${query}`)).body.total]
+      const hidden = ['Observation/old', 'Observation/sensitive', 'Observation/weight-bert', 'Patient/bert', 'Observation/nothing', 'old']
+      for (const name of hidden) {
+        expect(await asked(`Provenance?target=${name}`)).toEqual([`Provenance?target=${name}`, 0])
+        const reverse = `Patient?_has:Provenance:target:target=${name}`
+        expect(await asked(reverse)).toEqual([reverse, 0])
+        const several = `Provenance?target=${name},Observation/shown`
+        expect(await asked(several)).toEqual([several, 1])
+      }
+      for (const query of ['target=Patient/ann', 'target=ann', 'patient=ann', 'target:Observation.code=weight'])
+        expect(await asked(`Provenance?${query}`)).toEqual([`Provenance?${query}`, 1])
+      for (const query of ['_sort=target', '_group=target', 'target:identifier=x', 'target:missing=true'])
+        expect([query, (await member.get(`/Provenance?${query}`)).status]).toEqual([query, 403])
       expect((await member.get('/Provenance?_summary=count')).body.total).toBe(1)
     }))
 })

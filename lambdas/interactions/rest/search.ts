@@ -13,6 +13,7 @@ import { explanationEntry } from '../searching/explain.ts'
 import { groupEntries } from '../searching/group-entries.ts'
 import { checkIncludes } from '../searching/included-resources.ts'
 import { withMemberData } from '../searching/member-data.ts'
+import { withoutHiddenTargets } from '../searching/member-targets.ts'
 import { matchEntry, outcomeEntry, type PagePorts, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-request.ts'
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
@@ -31,7 +32,7 @@ export const search =
     const request = await withMemberData({ ...all, index: limited }, received)
     const ports = { ...all, index: sharedIndex(limited, request) }
     const page = await parsePageRequest(ports, request)
-    const asked = page.search
+    const asked = await withoutHiddenTargets(all, request, page.search)
     const searcher = searchAccessOf(request, letters)
     checkIncludes(searcher, asked.includes)
     const types = typesOf(request, asked.types, searcher)

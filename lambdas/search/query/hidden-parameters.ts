@@ -68,7 +68,7 @@ function checkField(hiddenPaths: HiddenPaths, type: string, field: string, custo
   if (parameters.length === 0 && Object.hasOwn(hiddenPaths, type)) throw hiddenParameterError(type, field)
 }
 
-const hiddenParameterError = (type: string, code: string): FhirError =>
+export const hiddenParameterError = (type: string, code: string): FhirError =>
   fhirError(
     403,
     'forbidden',
