@@ -130,6 +130,8 @@ describe('a partner', () => {
     ['Patient?_has:Observation:subject:code:text=x', 403],
     ['Observation?performer:Patient.family=x', 403],
     ['Observation?performer:PractitionerRole.practitioner.family=x', 202],
+    ['Provenance?target=Observation/a', 403],
+    ['Provenance?recorded=gt2020', 202],
     ['ExplanationOfBenefit?status=active', 202],
     ['ExplanationOfBenefit?outcome=partial', 202],
   ])('filters an export by shown types and elements only: %s', (filter, status) =>
@@ -150,7 +152,10 @@ describe('a partner', () => {
         const { body } = await eventually(search, { until: ({ status }) => status === 200, every: 20 })
         expect(body.total).toBeGreaterThan(0)
       }
-      const begun = await begin(exchange, `?_type=Patient,Observation,ExplanationOfBenefit&_typeFilter=${encodeURIComponent(filter)}`)
+      const begun = await begin(
+        exchange,
+        `?_type=Patient,Observation,ExplanationOfBenefit,Provenance&_typeFilter=${encodeURIComponent(filter)}`,
+      )
       expect([begun.status, begun.text.includes('total-amount')]).toEqual([status, filter.includes('total-amount')])
     }),
   )

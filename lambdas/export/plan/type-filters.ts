@@ -35,11 +35,13 @@ const MAX_IDS = 1_000_000
 
 /**
  * Returns the search context of filters. In an export for a partner it lacks the parameters that could find a resource by an amount that
- * the view hides.
+ * the view hides, or a Provenance by a target that the export omits.
  */
 export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext {
+  if (partner === undefined) return reading
+  const { hiddenPaths, ...context } = searchContextUnder(partner.view, reading)
   // guard: partner-filters-by-shown-elements
-  return partner === undefined ? reading : searchContextUnder(partner.view, reading)
+  return { ...context, hiddenPaths: { ...hiddenPaths, Provenance: ['target'] } }
 }
 
 /**
