@@ -48,7 +48,8 @@ export function prepareVersion(
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
     })
   }
-  const profiled = (): Awaitable<PreparedWrite> => andThen(ports.profiled(resource, request), next)
+  const profiled = (before: readonly Issue[] = []): Awaitable<PreparedWrite> =>
+    andThen(ports.profiled(resource, request), (issues) => next(before.length === 0 ? issues : [...before, ...issues]))
   if (resource.resourceType !== 'SearchParameter') return profiled()
   const { tenant } = request
   return checkDefinition(resource, {

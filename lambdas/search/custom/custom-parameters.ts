@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import type { ComponentMapping } from '../../../search-mappings/mapping.ts'
 import { R4 } from '../../fhir/definitions/r4.ts'
-import { type FhirError, fhirError, type IssueCode } from '../../fhir/outcome.ts'
+import { type FhirError, fhirError, type Issue, type IssueCode } from '../../fhir/outcome.ts'
 import { type Branch, withoutCompanions } from '../../fhir/path/branch.ts'
 import { type Compiler, createCompiler } from '../../fhir/path/compile.ts'
 import { MAX_EXPRESSION_LENGTH } from '../../fhir/path/parse.ts'
@@ -20,6 +20,7 @@ import type { CustomMapping } from '../custom-mapping.ts'
 import { findR4Mapping, findSearchParameter } from '../parameters.ts'
 import { findExceededCapacity, isWithinTenantQuota, TENANT_QUOTA_TEXT } from './custom-parameter-limits.ts'
 import { choiceNamesIn, isExtension, unionOperandsOf, valuesOfExtension } from './definition-expression.ts'
+import { packageWarningsOf } from './package-warnings.ts'
 import { registrationOf } from './registration.ts'
 import { findExpressionProblem } from './usable-expression.ts'
 
@@ -109,20 +110,25 @@ export type DefinitionWrite = {
 }
 
 /**
- * Checks a definition that a client writes. Throws FhirError 422 as customMappingsOf does, if the tenant's quota or the capacity of all
- * tenants is exceeded, or if an interpreted expression cannot be used. Tries an interpreted expression on one type only.
+ * Checks a definition that a client writes, and returns warnings about its code. Throws FhirError 422 as customMappingsOf does, if the
+ * tenant's quota or the capacity of all tenants is exceeded, or if an interpreted expression cannot be used. Tries an interpreted expression
+ * on one type only.
  */
 export async function checkDefinition(
   definition: Resource,
   { tenant, id, expressions, usable, registered }: DefinitionWrite,
-): Promise<void> {
+): Promise<readonly Issue[]> {
   const mappings = customMappingsOf(definition, tenant, usable)
-  if (mappings.length > 0) checkCapacity(mappings, tenant, id, await registered())
+  if (mappings.length === 0) return []
+  const all = await registered()
+  checkCapacity(mappings, tenant, id, all)
   const first = mappings.find(({ interpreted }) => interpreted)
-  if (first === undefined) return
-  const { base, expression, components = [] } = first
-  await checkUsable(expressions, expression, base, 'expression')
-  for (const [i, { expression }] of components.entries()) await checkUsable(expressions, expression, 'Element', `component[${i}]`)
+  if (first !== undefined) {
+    const { base, expression, components = [] } = first
+    await checkUsable(expressions, expression, base, 'expression')
+    for (const [i, { expression }] of components.entries()) await checkUsable(expressions, expression, 'Element', `component[${i}]`)
+  }
+  return packageWarningsOf(mappings, all, usable ?? [])
 }
 
 function checkCapacity(wanted: readonly CustomMapping[], tenant: string, id: string, all: readonly RegisteredParameter[]): void {
