@@ -10,11 +10,27 @@ import { addRebuild, type CustomParameter, type Definitions } from './custom-def
  * lacks ends at once. Searches use a parameter with another definition of the same code until its replacement is built. Omits parameters
  * beyond the quota of one tenant or the total capacity. Returns the same object if nothing changes. `at`: now, in ms since 1970.
  */
-export function withPackageParameters<State extends Definitions>(state: State, wanted: readonly CustomMapping[], at: number): State {
+export const withPackageParameters = <State extends Definitions>(state: State, wanted: readonly CustomMapping[], at: number): State =>
+  replacePackageParameters(state, wanted, at, fittingOf)
+
+/** Ends the parameters of packages that `wanted` lacks, and adds none. Otherwise like withPackageParameters. */
+export const withoutOtherPackageParameters = <State extends Definitions>(
+  state: State,
+  wanted: readonly CustomMapping[],
+  at: number,
+): State => replacePackageParameters(state, wanted, at, () => [])
+
+/** `select`: selects those of the new parameters that are registered. */
+function replacePackageParameters<State extends Definitions>(
+  state: State,
+  wanted: readonly CustomMapping[],
+  at: number,
+  select: typeof fittingOf,
+): State {
   const before = packageParametersIn(state)
   const { kept, added } = registrationOf(before, withKnownFields(wanted, before))
   const others = state.definitions.filter(({ tenant }) => tenant !== ALL_TENANTS)
-  const fitting = fittingOf(added, kept, [...mappingsIn(others), ...(state.elsewhere ?? [])])
+  const fitting = select(added, kept, [...mappingsIn(others), ...(state.elsewhere ?? [])])
   if (fitting.length === 0 && kept.length === before.length) return state
   const fresh = fitting.map((mapping): CustomParameter => {
     return { tenant: ALL_TENANTS, id: mapping.url, mapping, state: 'building', since: at }

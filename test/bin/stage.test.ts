@@ -241,7 +241,10 @@ await runOnDynamo(async (engine) => {
       const list = (await new S3Packages({ bucket: 'b', client: bucket.client, now: Date.now }).now()).state
       await state.change((each) => registerPackages(allowPackages(removeUnknownPackages(each, false, 1)), [], list, 1))
       expect(await listed()).toMatch(/ 1 refused$/)
+      await state.change((each) => registerPackages({ ...each, packageList: '' }, mappings, list, 1))
+      expect((await state.read()).value.definitions.map(({ id }) => id)).toEqual(['http://example.org/p'])
       expect((await fhir('', 'package', 'remove', 'example.searched', '--stage', 'indexed')).code).toBe(0)
+      expect((await state.read()).value.definitions).toEqual([])
     })
 
     it('definitions of tenants with the codes and canonical URLs of a package are named', async () => {

@@ -1,6 +1,6 @@
 /** Search parameters of packages in the index state that all processes share. Changes are pure functions. */
 import type { CustomMapping } from '../../search/custom-mapping.ts'
-import { withPackageParameters } from '../package-parameters.ts'
+import { withoutOtherPackageParameters, withPackageParameters } from '../package-parameters.ts'
 import type { IndexState } from './state.ts'
 
 /**
@@ -25,3 +25,7 @@ export const isRegistered = ({ packageList }: IndexState, list: string): boolean
 /** Registers the parameters of a list of packages. */
 export const registerPackages = (state: IndexState, wanted: readonly CustomMapping[], list: string, now: number): IndexState =>
   isListOutdated(state, list) ? withPackageParameters({ ...state, packageList: list }, wanted, now) : state
+
+/** Ends the parameters that no package of a list defines, before `registerPackages` registers that list. */
+export const endRemovedParameters = (state: IndexState, wanted: readonly CustomMapping[], now: number): IndexState =>
+  state.packageList === undefined ? state : withoutOtherPackageParameters(state, wanted, now)

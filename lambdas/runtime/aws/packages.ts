@@ -1,5 +1,6 @@
 /** Packages of definitions of a deployment, stored in its bucket. Commands access them with the operator's AWS credentials. */
 import { documentClient } from '../../adapters/dynamodb/client.ts'
+import { DynamoDbSharedRows } from '../../adapters/dynamodb/rows/shared-rows.ts'
 import { DynamoDbSharedRowsReader } from '../../adapters/dynamodb/rows/shared-rows-reader.ts'
 import { DynamoDbCanonicals } from '../../adapters/dynamodb/store/canonicals.ts'
 import { DynamoDbResourceStore } from '../../adapters/dynamodb/store/resource-store.ts'
@@ -7,11 +8,13 @@ import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { openS3BlobStore, openS3Packages } from '../../adapters/s3/open-blob-store.ts'
 import { readIndexState } from '../../indexing/lifecycle/known-state.ts'
-import { isRegistered } from '../../indexing/lifecycle/registered-packages.ts'
+import { endRemovedParameters, isRegistered } from '../../indexing/lifecycle/registered-packages.ts'
 import type { ServingSummary } from '../../indexing/lifecycle/serving-summary.ts'
+import { openIndexState } from '../../indexing/lifecycle/shared-index-state.ts'
 import type { IndexState, StateScope } from '../../indexing/lifecycle/state.ts'
 import { INDEX_STATE, NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
+import type { CustomMapping } from '../../search/custom-mapping.ts'
 import type { PackageAdministration } from '../control/package-commands.ts'
 import {
   definitionsWithCanonicalOf,
@@ -36,6 +39,7 @@ export function openDeployedPackages({ bucket, resourceTable, ...deployment }: P
   return {
     ...{ store, recording: { audit, clock }, close },
     parameterStates: () => parameterStatesIn({ store, region, stateTable }),
+    endRemovedParameters: (wanted) => endParametersIn({ region, stateTable, now: () => clock.now() }, wanted),
     effectsOf: (parts) => effectsIn({ region, stateTable, resourceTable, bucket }, parts),
   }
 }
@@ -57,6 +61,21 @@ async function indexStateIn(client: DocumentClient, stateTable: string, scope: S
   const rows = new DynamoDbSharedRowsReader<StoredState, ServingSummary>(table, INDEX_STATE, NO_STORED_STATE)
   return (await readIndexState(rows, scope)).value
 }
+
+/**
+ * Ends parameters of removed packages in the index state at once. The sweep of every minute would do it too. It also registers the
+ * parameters that take their place.
+ */
+const endParametersIn = (
+  { region, stateTable, now }: Pick<Deployment, 'region' | 'stateTable'> & { readonly now: () => number },
+  wanted: readonly CustomMapping[],
+): Promise<void> =>
+  withClient(region, async (client) => {
+    const table = new TableClient(client, stateTable, LIMITS)
+    const rows = new DynamoDbSharedRows<StoredState, ServingSummary>(table, INDEX_STATE, NO_STORED_STATE)
+    await openIndexState(rows, now).change((state) => endRemovedParameters(state, wanted, now()))
+    // A failure only delays this until the sweep.
+  }).catch(() => undefined)
 
 /** Reads the effects from the tables. Documents are not counted, because the operator's credentials do not open the index. */
 const effectsIn = (

@@ -18,6 +18,7 @@ import type { DefinitionType } from '../../ports/definitions/canonicals.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
 import { TENANT_QUOTA_TEXT } from '../../search/custom/custom-parameter-limits.ts'
 import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
+import type { CustomMapping } from '../../search/custom-mapping.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
@@ -34,12 +35,14 @@ export type { PackageSource } from './package-source.ts'
 /**
  * Store of packages. `recording`: parts that write changes to the audit log. `parameterStates`: returns the states of the parameters in the
  * index, or undefined if no server runs. `effectsOf`: returns the effects of a package on stored data, or undefined if no server runs.
+ * `endRemovedParameters`: ends the parameters in the index that no package defines any longer, where the server itself does it later.
  */
 export type PackageAdministration = {
   readonly store: PackageStore
   readonly recording: AuditPorts
   readonly parameterStates: () => Promise<ParameterStates | undefined>
   readonly effectsOf: (parts: EffectiveParts) => Promise<PackageEffects | undefined>
+  readonly endRemovedParameters?: (wanted: readonly CustomMapping[]) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -166,11 +169,16 @@ async function parametersBeside(
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is already added`)
 
 /** Removes an added package and returns its label. Throws a RangeError if no added package matches, or if several versions do. */
-export async function removePackage({ store, recording }: PackageAdministration, named: PackageReference): Promise<PackageLabel> {
+export async function removePackage(
+  { store, recording, endRemovedParameters }: PackageAdministration,
+  named: PackageReference,
+): Promise<PackageLabel> {
   const label = onlyOne(named, (await store.now()).packages)
   await auditChange(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
     if (!(await store.remove(label))) throw notThere(label)
   })
+  const left = resolvePackageParameters(await readSearchParameters((await store.now()).packages, () => undefined))
+  await endRemovedParameters?.(left.flatMap(({ mappings }) => mappings))
   return label
 }
 

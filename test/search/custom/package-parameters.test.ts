@@ -1,7 +1,7 @@
 /** Which definitions of search parameters count while the packages of several guides, in several versions, are in one server. */
 import { describe, expect, it } from '@jest/globals'
 import { type Definitions, finishRebuild, NO_DEFINITIONS, withSearchParameter } from '../../../lambdas/indexing/custom-definitions.ts'
-import { withPackageParameters } from '../../../lambdas/indexing/package-parameters.ts'
+import { withoutOtherPackageParameters, withPackageParameters } from '../../../lambdas/indexing/package-parameters.ts'
 import { TenantSearchContexts } from '../../../lambdas/indexing/tenant-search-contexts.ts'
 import { ACTIVATED, type PackageDefinitions } from '../../../lambdas/ports/definitions/package-definitions.ts'
 import { resolvePackageParameters } from '../../../lambdas/search/custom/package-parameters.ts'
@@ -139,6 +139,16 @@ describe('a parameter of a package', () => {
     const [first, other] = [packageOf('a', parameter('one')), packageOf('b', parameter('one', { url: 'http://example.org/other' }))]
     const state = built(withPackageParameters(NO_DEFINITIONS, mappingsOf(first, other), 1))
     expect(withPackageParameters(state, mappingsOf(other), 2)).toBe(state)
+  })
+
+  it('ends alone if its package is removed: others stay built, and new ones are not added', () => {
+    const [one, two] = [packageOf('a', parameter('one')), packageOf('b', parameter('two'))]
+    const state = built(withPackageParameters(NO_DEFINITIONS, mappingsOf(one, two), 1))
+    const more = packageOf('c', parameter('three'))
+    const left = withoutOtherPackageParameters(state, mappingsOf(two, more), 2)
+    expect([left.definitions.map(({ mapping }) => mapping.code), left.rebuilds]).toEqual([['two'], []])
+    const renamed = packageOf('d', parameter('one', { url: 'http://example.org/other' }))
+    expect(withoutOtherPackageParameters(state, mappingsOf(renamed, two), 2)).toBe(state)
   })
 
   it('beyond the quota of a tenant is not registered', () => {
