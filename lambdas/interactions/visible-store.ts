@@ -38,25 +38,25 @@ export const visibleStoreOf =
   ): VisibleStoreOf =>
   ({ access, reading, showsNone }, ...letters) => {
     const current = async (key: ResourceKey) => (await resources.current([key]))[0]
-    const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources, basis, showsNone }
+    const caller: Caller = { judge: { access, reading, expressions, current }, letters, resources, basis, showsNone }
     return {
-      current: async (...asked) => shown(eye, await resources.current(...asked)),
-      versions: async (...asked) => shown(eye, await resources.versions(...asked)),
+      current: async (...asked) => shown(caller, await resources.current(...asked)),
+      versions: async (...asked) => shown(caller, await resources.versions(...asked)),
       history: async (scope, window, after, limit) => {
         const types = scope.type === undefined ? resourceTypes : [scope.type]
         const isWhole = (type: string): boolean => letters.every((letter) => isWholeType(access, type, letter, reading))
-        if (types.every(isWhole)) return historyUnder(eye, await resources.history(scope, window, after, limit))
+        if (types.every(isWhole)) return historyUnder(caller, await resources.history(scope, window, after, limit))
         if (scope.id !== undefined) {
           // guard: history-of-shown-resource
-          if (access.partner?.limits !== undefined && !(await isCurrentShown(eye, scope))) return { versions: [], more: false }
-          return historyOf(eye, scope, window, after, limit)
+          if (access.partner?.limits !== undefined && !(await isCurrentShown(caller, scope))) return { versions: [], more: false }
+          return historyOf(caller, scope, window, after, limit)
         }
         throw forbidden('A history of more than one resource is for those who may see all of it')
       },
     }
   }
 
-type Eye = {
+type Caller = {
   readonly judge: Judge
   readonly letters: readonly Letter[]
   readonly resources: Pick<ResourceReader, 'current' | 'history'>
@@ -67,44 +67,46 @@ type Eye = {
 type Versions = readonly (ResourceVersion | undefined)[]
 
 /** Returns the versions as the caller sees them: undefined in place of each that is hidden. */
-const shown = async (eye: Eye, versions: Versions): Promise<Versions> =>
-  underView(eye, await withShownTargets(eye, await visibleAmong(eye, versions)))
+const shown = async (caller: Caller, versions: Versions): Promise<Versions> =>
+  underView(caller, await withShownTargets(caller, await visibleAmong(caller, versions)))
 
 /** Returns the versions as they are stored: undefined in place of each that is hidden. */
-async function visibleAmong(eye: Eye, versions: Versions): Promise<Versions> {
-  const judged = versions.map((version) => version !== undefined && maySeeWithLetters(eye.judge, eye.letters, version))
+async function visibleAmong(caller: Caller, versions: Versions): Promise<Versions> {
+  const judged = versions.map((version) => version !== undefined && maySeeWithLetters(caller.judge, caller.letters, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
   const visible = may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
-  return withinLimits(eye, visible)
+  return withinLimits(caller, visible)
 }
 
 /**
  * Whether the current version is visible and no deletion. A partner with a member in context reads earlier versions only then, because a later
  * one may have a label, or be about another patient.
  */
-async function isCurrentShown(eye: Eye, key: ResourceKey): Promise<boolean> {
-  const [current] = await visibleAmong(eye, await eye.resources.current([key]))
+async function isCurrentShown(caller: Caller, key: ResourceKey): Promise<boolean> {
+  const [current] = await visibleAmong(caller, await caller.resources.current([key]))
   return current?.deleted === false
 }
 
 /** Returns the versions that a partner may receive of the member in context. */
-async function withinLimits({ judge: { access, reading } }: Eye, versions: Versions): Promise<Versions> {
+async function withinLimits({ judge: { access, reading } }: Caller, versions: Versions): Promise<Versions> {
   if (access.partner?.limits === undefined) return versions
   const { allowedAmong } = await import('../partners/member-versions.ts')
   return allowedAmong(access, reading, versions)
 }
 
 /** Returns the versions with the Provenances as a partner with a member in context sees them. */
-async function withShownTargets(eye: Eye, versions: Versions): Promise<Versions> {
-  const { access, reading } = eye.judge
+async function withShownTargets(caller: Caller, versions: Versions): Promise<Versions> {
+  const { access, reading } = caller.judge
   if (access.partner?.limits === undefined) return versions
   const member = await import('../partners/member-versions.ts')
-  const visible = eye.showsNone ? undefined : async (keys: readonly ResourceKey[]) => visibleAmong(eye, await eye.resources.current(keys))
+  const visible = caller.showsNone
+    ? undefined
+    : async (keys: readonly ResourceKey[]) => visibleAmong(caller, await caller.resources.current(keys))
   return member.withShownTargets(access, reading, versions, visible)
 }
 
 /** Returns the versions under the view of the caller. */
-async function underView({ judge: { access }, basis }: Eye, versions: Versions): Promise<Versions> {
+async function underView({ judge: { access }, basis }: Caller, versions: Versions): Promise<Versions> {
   const { view } = access
   // guard: version-is-shown-under-the-view
   if (view === undefined) return versions
@@ -114,8 +116,8 @@ async function underView({ judge: { access }, basis }: Eye, versions: Versions):
   return versions.map((version) => version && viewedVersion(version, view, options))
 }
 
-async function historyUnder(eye: Eye, page: HistoryPage): Promise<HistoryPage> {
-  const versions = await underView(eye, page.versions)
+async function historyUnder(caller: Caller, page: HistoryPage): Promise<HistoryPage> {
+  const versions = await underView(caller, page.versions)
   return { ...page, versions: versions.filter((version) => version !== undefined) }
 }
 
@@ -129,14 +131,14 @@ const HEAVIEST_HISTORY = 16_000_000
  * further page exists. Reads bodies too, because the access may depend on them.
  */
 async function historyOf(
-  eye: Eye,
+  caller: Caller,
   ...[scope, window, after, limit]: Parameters<ResourceReader['history']>
 ): ReturnType<ResourceReader['history']> {
   const versions: ResourceVersion[] = []
   let weight = 0
   for (let from = after; ; ) {
-    const page = await eye.resources.history(scope, { ...window, placesOnly: false }, from, Math.max(limit, FEWEST))
-    const seen = (await shown(eye, page.versions)).filter((version) => version !== undefined)
+    const page = await caller.resources.history(scope, { ...window, placesOnly: false }, from, Math.max(limit, FEWEST))
+    const seen = (await shown(caller, page.versions)).filter((version) => version !== undefined)
     versions.push(...seen)
     from = page.versions.at(-1)
     if (versions.length > limit) return { ...page, versions: versions.slice(0, limit), more: true }
