@@ -188,7 +188,14 @@ describe('a payer with a member in context', () => {
         const several = `Provenance?target=${name},Observation/shown`
         expect(await asked(several)).toEqual([several, 1])
       }
-      for (const query of ['target=Patient/ann', 'target=ann', 'patient=ann', 'target:Observation.code=weight'])
+      for (const query of [
+        'target=Patient/ann',
+        'target=ann',
+        'patient=ann',
+        'target:Observation.code=weight',
+        '_sort=patient',
+        '_group=patient',
+      ])
         expect(await asked(`Provenance?${query}`)).toEqual([`Provenance?${query}`, 1])
       for (const query of ['_sort=target', '_group=target', 'target:identifier=x', 'target:missing=true'])
         expect([query, (await member.get(`/Provenance?${query}`)).status]).toEqual([query, 403])

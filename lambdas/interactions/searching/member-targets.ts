@@ -34,7 +34,7 @@ export async function withoutHiddenTargets(
 ): Promise<SearchRequest> {
   const { access, tenant, reading } = request
   if (access.partner?.limits === undefined) return asked
-  const parameters = parametersOf(TYPE, reading.custom).filter((each) => isHiddenParameter(TARGETS, TYPE, each))
+  const parameters = parametersOf(TYPE, reading.custom).filter((each) => isHiddenParameter(TARGETS, TYPE, each) && !isOfPatients(each))
   const known = new Map(parameters.map((each) => [each.field, each]))
   const { current } = resources(request, 'r')
   const targets: Targets = {
@@ -52,6 +52,9 @@ export async function withoutHiddenTargets(
   if (isOfProvenance) for (const { field } of [...order, ...(group === undefined ? [] : [group, ...group.order])]) checkUse(targets, field)
   return { ...asked, where: await Promise.all(where.map((each) => withShownTargets(targets, each, isOfProvenance))) }
 }
+
+/** Whether the parameter has Patients only. The partner finds no Provenance that names another Patient than the member. */
+const isOfPatients = ({ targets }: SearchParameter): boolean => targets.length === 1 && targets[0] === 'Patient'
 
 /** `isOfProvenance`: whether the condition is about Provenances. */
 async function withShownTargets(targets: Targets, condition: Condition, isOfProvenance: boolean): Promise<Condition> {
