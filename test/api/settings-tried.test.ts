@@ -71,7 +71,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   providerGroupDays: { trials: payer.providerDaysTrials, wrong: DAYS },
   treatment: { trials: payer.treatmentTrials, wrong: wrong('one of attested, listed', 'none') },
   reportOptOut: { trials: payer.optOutTrials, wrong: SWITCH },
-  publicRead: { trials: publicRead.publicReadTrials, wrong: { 'system/Patient.rs': ': "system/Patient.rs" would open Patient, which may hold personal data', 'user/Location.rs': ': "user/Location.rs" is not a scope for public read', 'system/Location.read': ': "system/Location.read" is not a scope for public read', 'system/Location.cruds': ': "system/Location.cruds" is not a scope for public read', 'system/*.rs': ': "system/*.rs" would open *', 'system/Basic.r': ': "system/Basic.r" would open Basic', everything: ': "everything" is not a scope for public read' } },
+  publicRead: { trials: publicRead.publicReadTrials, wrong: { 'system/Patient.rs': ': "system/Patient.rs" would open Patient, which may contain personal data', 'user/Location.rs': ': "user/Location.rs" is not a scope for public read', 'system/Location.read': ': "system/Location.read" is not a scope for public read', 'system/Location.cruds': ': "system/Location.cruds" is not a scope for public read', 'system/*.rs': ': "system/*.rs" would open *', 'system/Basic.r': ': "system/Basic.r" would open Basic', everything: ': "everything" is not a scope for public read' } },
   publicReadTenant: { trials: publicRead.publicTenantTrials, wrong: { '*': ' is "*", but must be the name of one tenant', 'a b': ' is "a b", but must be the name of one tenant' } },
   publicReadRate: { trials: publicRead.publicRateTrials, wrong: COUNT },
   publicReadBurst: { trials: publicRead.publicBurstTrials, wrong: COUNT },
