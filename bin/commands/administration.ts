@@ -68,18 +68,17 @@ export async function readStageDeployment(stage: string) {
     BucketName: bucket,
     AuditBucketName: auditBucket,
   } = outputsOf(stage)
-  if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
   const { auditRetentionDays } = config
-  return { stage, region, stateTable, resourceTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
+  const required = { stateTable: requireOutput(stage, 'the table of state', stateTable) }
+  return { stage, region, ...required, resourceTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
 }
 
 /** Opens the records of disclosures of the selected server. */
 export async function openDisclosureRecords(place: ServerLocationOptions): Promise<DisclosureRecords> {
   if (place.stage === undefined) return openDisclosures(await dataFolderAt(serverLocationOf(place)))
   const { region, bucket } = await readStageDeployment(place.stage)
-  if (bucket === undefined) throw new Error(`.fhir/${place.stage}.json does not name the bucket: deploy the stage again`)
   const { openDeploymentDisclosures } = await import('../../lambdas/runtime/aws/administration.ts')
-  return openDeploymentDisclosures({ region, bucket })
+  return openDeploymentDisclosures({ region, bucket: requireOutput(place.stage, 'the bucket', bucket) })
 }
 
 /** Returns the table of the resources of a stage, and what its functions know of it. */
@@ -98,6 +97,12 @@ async function openStage(stage: string): Promise<Administration> {
   const { bucket: _, ...deployed } = await readStageDeployment(stage)
   const { openDeploymentAdministration: openDeployment } = await import('../../lambdas/runtime/aws/administration.ts')
   return openDeployment(deployed)
+}
+
+/** Returns an output of a stage. Throws Error if it is missing, because an earlier release deployed the stage. `what`: its name in the message. */
+export function requireOutput(stage: string, what: string, value: string | undefined): string {
+  if (value === undefined) throw new Error(`.fhir/${stage}.json does not name ${what}: deploy the stage again`)
+  return value
 }
 
 /** Returns the outputs of the stage's data stack. */

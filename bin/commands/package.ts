@@ -18,7 +18,7 @@ import {
 } from '../../lambdas/runtime/control/package-commands.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { formatCount, print, toOneLine, warn } from '../output.ts'
-import { formatTable, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administration.ts'
+import { formatTable, readStageDeployment, requireOutput, type ServerLocationOptions, withLocationOptions } from './administration.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
 /** Maximum warnings of one kind that are printed. Of the others only the number is printed. */
@@ -46,12 +46,12 @@ const add = new Command('add')
       for (const line of warningsOf(added)) warn(toOneLine(line))
       print(`${added.name} ${added.version} ${isDryRun ? 'would be' : 'is'} added: ${contentOf(added)}\n`)
       if (added.rebuilt.length > 0)
-        print(`${isDryRun ? 'To be indexed' : 'Indexed'} again while searches continue: ${added.rebuilt.map(shownRebuild).join(', ')}\n`)
+        print(`${isDryRun ? 'To be indexed' : 'Indexed'} again while searches continue: ${added.rebuilt.map(formatRebuild).join(', ')}\n`)
     }
     if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
 
-const shownRebuild = ({ type, documents }: AddedPackage['rebuilt'][number]): string =>
+const formatRebuild = ({ type, documents }: AddedPackage['rebuilt'][number]): string =>
   documents === undefined ? type : `${type} (${formatCount(documents, 'document')})`
 
 const remove = new Command('remove')
@@ -124,10 +124,12 @@ async function openFolder(server: ServerLocationOptions, isNew: boolean): Promis
 
 async function openStage(stage: string): Promise<PackageAdministration> {
   const { bucket, resourceTable, ...deployed } = await readStageDeployment(stage)
-  for (const [name, value] of Object.entries({ bucket, 'table of the resources': resourceTable }))
-    if (value === undefined) throw new Error(`.fhir/${stage}.json does not name the ${name}: deploy the stage again`)
+  const required = {
+    bucket: requireOutput(stage, 'the bucket', bucket),
+    resourceTable: requireOutput(stage, 'the table of the resources', resourceTable),
+  }
   const { openDeployedPackages } = await import('../../lambdas/runtime/aws/packages.ts')
-  return openDeployedPackages({ ...deployed, bucket: bucket!, resourceTable: resourceTable! })
+  return openDeployedPackages({ ...deployed, ...required })
 }
 
 function sourceOf(text: string): PackageSource {
@@ -160,7 +162,7 @@ function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters }: AddedPack
       ['more parameter cannot be used', 'more parameters cannot be used'],
     ),
     ...inactiveOf(parameters),
-    ...limited(ofTenants.map(shownDefinition), [
+    ...limited(ofTenants.map(formatDefinition), [
       'more definition of a tenant is in the package',
       'more definitions of tenants are in the package',
     ]),
@@ -168,7 +170,7 @@ function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters }: AddedPack
 }
 
 /** A search parameter of a tenant keeps its code. Validation uses the definitions of packages. */
-function shownDefinition({ tenant, resource, name }: AddedPackage['ofTenants'][number]): string {
+function formatDefinition({ tenant, resource, name }: AddedPackage['ofTenants'][number]): string {
   const isParameter = resource.startsWith('SearchParameter/')
   const effect = isParameter ? 'the tenant keeps searching by its own' : 'validation uses that of the package'
   return `the tenant ${tenant} defines ${name} itself (${resource}): ${effect}`

@@ -1,7 +1,7 @@
 /** `fhir redrive`: sends records again that a stage's functions could not process, after the cause is fixed. */
 import { Command } from 'commander'
 import { print, toOneLine, warn } from '../output.ts'
-import { readStageDeployment } from './administration.ts'
+import { readStageDeployment, requireOutput } from './administration.ts'
 import { withExamples } from './options.ts'
 
 const command = new Command('redrive')
@@ -14,8 +14,8 @@ const command = new Command('redrive')
       import('../../lib/deploy/redrive.ts'),
     ])
     const { region, bucket } = await readStageDeployment(stage)
-    if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
-    const { processed, remaining } = await redrive({ s3: new S3Client({ region }), lambda: new LambdaClient({ region }), bucket })
+    const parts = { s3: new S3Client({ region }), lambda: new LambdaClient({ region }) }
+    const { processed, remaining } = await redrive({ ...parts, bucket: requireOutput(stage, 'the bucket', bucket) })
     for (const { key, reason } of remaining) warn(toOneLine(`${key} stays: ${reason}`))
     print(`${processed} taken, ${remaining.length} left\n`)
     if (remaining.length > 0) process.exitCode = 1
