@@ -17,7 +17,7 @@ export function removeUnknownPackages(state: IndexState, isKnown: boolean, now: 
 export const allowPackages = (state: IndexState): IndexState => (state.packageList === undefined ? { ...state, packageList: '' } : state)
 
 /** Whether the parameters of another list of packages are registered. False as long as functions of an earlier release may run. */
-export const isListOutdated = ({ packageList }: IndexState, list: string): boolean => packageList !== undefined && packageList !== list
+export const isListOutdated = (state: IndexState, list: string): boolean => state.packageList !== undefined && !isRegistered(state, list)
 
 /** Whether the parameters of this list of packages are registered, as far as there is capacity. */
 export const isRegistered = ({ packageList }: IndexState, list: string): boolean => packageList === list

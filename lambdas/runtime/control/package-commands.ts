@@ -17,7 +17,7 @@ import { addedGuidesOf } from '../../packages/supported-profiles.ts'
 import type { DefinitionType } from '../../ports/definitions/canonicals.ts'
 import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
 import { TENANT_QUOTA_TEXT } from '../../search/custom/custom-parameter-limits.ts'
-import { type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
+import { mappingsOf, type PackageParameter, resolvePackageParameters } from '../../search/custom/package-parameters.ts'
 import type { CustomMapping } from '../../search/custom-mapping.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
@@ -157,12 +157,11 @@ async function parametersBeside(
   { label, parameters }: ReadPackage,
 ): Promise<Pick<AddedPackage, 'parameters'> & { readonly types: readonly string[] }> {
   const others = await readSearchParameters((await store.now()).packages, () => undefined)
-  const fieldsOf = (all: readonly PackageParameter[]) => all.flatMap(({ mappings }) => mappings)
-  const known = new Set(fieldsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
+  const known = new Set(mappingsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
   const mine = withLimits(resolvePackageParameters([...others, { ...label, parameters }])).filter((each) =>
     isSamePackage(each.package, label),
   )
-  const fresh = fieldsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
+  const fresh = mappingsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
   return { parameters: mine, types: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
 
@@ -177,8 +176,10 @@ export async function removePackage(
   await auditChange(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
     if (!(await store.remove(label))) throw notThere(label)
   })
-  const left = resolvePackageParameters(await readSearchParameters((await store.now()).packages, () => undefined))
-  await endRemovedParameters?.(left.flatMap(({ mappings }) => mappings))
+  if (endRemovedParameters !== undefined) {
+    const remaining = await readSearchParameters((await store.now()).packages, () => undefined)
+    await endRemovedParameters(mappingsOf(resolvePackageParameters(remaining)))
+  }
   return label
 }
 
@@ -213,7 +214,7 @@ export type ClaimedStatement = { readonly canonical: string; readonly missing: r
 /** Returns the CapabilityStatements of the added packages, each with the requirements that a server with these packages does not meet. */
 export async function listCapabilities({ store }: PackageAdministration): Promise<readonly ClaimedStatement[]> {
   const { packages } = await store.now()
-  const custom = resolvePackageParameters(await readSearchParameters(packages, () => undefined)).flatMap(({ mappings }) => mappings)
+  const custom = mappingsOf(resolvePackageParameters(await readSearchParameters(packages, () => undefined)))
   const { requirements } = await addedGuidesOf(store, () => undefined)()
   const claims = claimsOf(readConfig(), { custom })
   return requirements.map((each) => ({ canonical: each.canonical, missing: missingCapabilities(each, claims) }))
@@ -235,7 +236,7 @@ export async function listPackages({ store, parameterStates }: PackageAdministra
 const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN_PACKAGES, ...(await store.now()).packages]
 
 const codesIn = (parameters: readonly PackageParameter[]): EffectiveParts['parameters'] =>
-  parameters.flatMap(({ mappings }) => mappings.map(({ base, code, field }) => ({ base, code, field })))
+  mappingsOf(parameters).map(({ base, code, field }) => ({ base, code, field }))
 
 function definitionsIn({ profiles, valueSets, codeSystems }: Package): EffectiveParts['canonicals'] {
   const ofType = (type: DefinitionType, files: readonly object[]) => files.flatMap(Object.keys).map((url) => ({ type, url }))

@@ -2,7 +2,7 @@
 import type { MemberData } from '../../partners/member-data.ts'
 import { findMemberPlans } from '../../partners/usage/member-plans.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import { and } from '../../ports/search/plan.ts'
+import { ALWAYS_TRUE } from '../../ports/search/plan.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
 import type { PlansOf } from '../control/member-plans.ts'
 import {
@@ -49,7 +49,7 @@ async function packageEffectsIn({ definitions, canonicals, store, latest }: Answ
   const found: TenantDefinition[] = [...parametersWithCodeOf(definitions.now().definitions, asked)]
   for await (const tenant of store.tenants()) {
     for (const type of asked.types) {
-      const plan = { tenant, types: [type], where: and(), access: 'everything', order: [], limit: 0, total: 'accurate' } as const
+      const plan = { tenant, types: [type], where: ALWAYS_TRUE, access: 'everything', order: [], limit: 0, total: 'accurate' } as const
       documents[type]! += (await latest().find(plan)).total ?? 0
     }
     for await (const each of definitionsWithCanonicalOf({ canonicals, resources: store }, tenant, asked)) found.push(each)

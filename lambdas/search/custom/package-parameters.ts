@@ -33,6 +33,10 @@ export type PackageParameter = {
 
 const isActivatedDraft = (definition: Resource): boolean => definition.status === 'draft' && definition[ACTIVATED] === true
 
+/** Returns the mappings that the index builds for parameters. */
+export const mappingsOf = (parameters: readonly PackageParameter[]): readonly CustomMapping[] =>
+  parameters.flatMap(({ mappings }) => mappings)
+
 /** Returns the parameters of all packages with their states. The order is that of precedence. */
 export function resolvePackageParameters(packages: readonly PackageDefinitions[]): readonly PackageParameter[] {
   const all = packages

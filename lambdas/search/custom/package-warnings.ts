@@ -20,7 +20,8 @@ export function packageWarningsOf(
     const text = `A package of this server also defines this code on ${found.map(({ base }) => base).join(', ')}: ${effect}`
     return found.length === 0 ? [] : [{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.code', text }]
   }
-  const { true: older = [], false: newer = [] } = Object.groupBy(mappings.filter(isPackaged), (own) => String(answers(own)))
+  const packaged = mappings.filter(isPackaged)
+  const [older, newer] = [packaged.filter(answers), packaged.filter((own) => !answers(own))]
   return [
     ...warn(older, 'searches use this definition, which was there before'),
     ...warn(newer, 'searches do not use this definition, which was written later'),

@@ -9,7 +9,7 @@ import { FeedFollower } from '../../../indexing/feed/follower.ts'
 import { furthestOf, positionOf } from '../../../indexing/feed/lines.ts'
 import { ParameterPrefetch } from '../../../indexing/parameter-prefetch.ts'
 import { isFault, type MachineFault } from '../../../ports/faults.ts'
-import { resolvePackageParameters } from '../../../search/custom/package-parameters.ts'
+import { mappingsOf, resolvePackageParameters } from '../../../search/custom/package-parameters.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
 import {
   adoptBaseUrls,
@@ -97,7 +97,7 @@ function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (chan
 
 function setPackages({ number, packages, at }: Extract<SearchThreadMessage, { kind: 'packages' }>): void {
   attempt(file, () => {
-    packaged = [resolvePackageParameters(packages).flatMap(({ mappings }) => mappings), at]
+    packaged = [mappingsOf(resolvePackageParameters(packages)), at]
     for (const { follower } of next === undefined ? [answering] : [answering, next]) follower.setPackageParameters(...packaged)
     tell({ kind: 'packages', number })
   })
