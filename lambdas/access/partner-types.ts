@@ -2,6 +2,7 @@
  * Types of resources that a partner may receive: types with data of a member, and types to which these refer. Claim and other types with
  * payments are not included.
  */
+import type { HiddenPaths } from '../search/search-context.ts'
 
 /** Types with data of a member: patient types of US Core, and types that a payer adds. */
 export const PARTNER_TYPES: readonly string[] = [
@@ -9,6 +10,9 @@ export const PARTNER_TYPES: readonly string[] = [
   ...['Encounter', 'ExplanationOfBenefit', 'Goal', 'Immunization', 'MedicationDispense', 'MedicationRequest', 'Observation', 'Procedure'],
   ...['Provenance', 'QuestionnaireResponse', 'RelatedPerson', 'ServiceRequest', 'Specimen'],
 ]
+
+/** Elements by type whose references a partner receives only if it may read their resources. */
+export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target'] }
 
 /** Types that the types with data of a member may refer to. */
 export const REFERENCED_TYPES: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication']

@@ -3,7 +3,7 @@
  * single lookup runs long, whatever the number of results. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../../access/access.ts'
-import { REFERENCED_TYPES } from '../../access/partner-types.ts'
+import { PARTNER_HIDDEN_PATHS, REFERENCED_TYPES } from '../../access/partner-types.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
 import { searchContextUnder } from '../../access/view/view-rules.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
@@ -41,7 +41,7 @@ export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, '
   if (partner === undefined) return reading
   const { hiddenPaths, ...context } = searchContextUnder(partner.view, reading)
   // guard: partner-filters-by-shown-elements
-  return { ...context, hiddenPaths: { ...hiddenPaths, Provenance: ['target'] } }
+  return { ...context, hiddenPaths: { ...hiddenPaths, ...PARTNER_HIDDEN_PATHS } }
 }
 
 /**

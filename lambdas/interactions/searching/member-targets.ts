@@ -2,6 +2,7 @@
  * Targets of Provenances in searches of a partner with a member in context. A stored Provenance may have targets that the partner does not
  * receive. A search by such a target finds nothing, like a search by a target that does not exist.
  */
+import { PARTNER_HIDDEN_PATHS } from '../../access/partner-types.ts'
 import { RELATIVE_REFERENCE } from '../../fhir/references.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
 import { toResourceKey } from '../../ports/store/resource-key.ts'
@@ -13,9 +14,8 @@ import type { FhirRequest, Ports } from '../interaction.ts'
 import { readInParts } from './bounded-reads.ts'
 
 const TYPE = 'Provenance'
-const TARGETS = { [TYPE]: ['target'] }
 
-/** Reads the targets of a search. */
+/** Targets of Provenances, as the partner may use them in a search. */
 type Targets = {
   /** Returns the parameter if it reads the targets. `field`: its field, also with a suffix. */
   readonly parameterOf: (field: string) => SearchParameter | undefined
@@ -24,8 +24,8 @@ type Targets = {
 }
 
 /**
- * Returns the search without the targets that a partner may not read. Throws FhirError 403 if it sorts or groups by targets, or by more of
- * them than their references. Returns searches of other callers unchanged.
+ * Returns the search without the targets that a partner may not read. Throws FhirError 403 if it sorts or groups by targets, or if a
+ * criterion reads more of them than their references. Returns searches of other callers unchanged.
  */
 export async function withoutHiddenTargets(
   { resources }: Pick<Ports, 'resources'>,
@@ -34,7 +34,9 @@ export async function withoutHiddenTargets(
 ): Promise<SearchRequest> {
   const { access, tenant, reading } = request
   if (access.partner?.limits === undefined) return asked
-  const parameters = parametersOf(TYPE, reading.custom).filter((each) => isHiddenParameter(TARGETS, TYPE, each) && !isOfPatients(each))
+  const parameters = parametersOf(TYPE, reading.custom).filter(
+    (each) => isHiddenParameter(PARTNER_HIDDEN_PATHS, TYPE, each) && !isOfPatients(each),
+  )
   const known = new Map(parameters.map((each) => [each.field, each]))
   const { current } = resources(request, 'r')
   const targets: Targets = {
