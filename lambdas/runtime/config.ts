@@ -123,7 +123,7 @@ export const DEPLOYMENT_SETTINGS = [
   setting('stream', 'text', ''), // ARN of the stream of the table of the resources
   setting('streamParallelization', 'count', '1'), // number of batches of one shard that Lambda processes at the same time
   setting('bucket', 'text', ''), // S3 bucket of large bodies and stored queries
-  setting('auditBucket', 'text', ''), // S3 bucket of the archive of audit records
+  setting('auditBucket', 'text', ''), // S3 bucket of the archive of audit records and disclosures
   setting('searchEndpoint', 'text', ''), // URL of OpenSearch
   setting('searchSigning', ['sigv4', 'none'], 'sigv4'), // signature of requests to OpenSearch
   setting('searchPrefix', 'text', 'fhir'), // prefix of the index names

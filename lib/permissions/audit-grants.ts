@@ -13,10 +13,17 @@ export const AUDIT_GRANTS: Readonly<Record<'audit-archive' | 'disclosures', Port
     // The key of the bucket is a data key, which S3 decrypts for later writes.
     statements: [allow(['s3:PutObject'], [aws.auditBucket!.arnForObjects(ARCHIVED_RECORDS)]), allowDecryption(aws), allowEncryption(aws)],
   }),
-  disclosures: (aws) => ({
-    environment: { FHIR_BUCKET: aws.bucket.bucketName },
-    statements: [allow(['s3:PutObject'], [aws.bucket.arnForObjects(`${DISCLOSURES_PREFIX}*`)]), allowDecryption(aws), allowEncryption(aws)],
-  }),
+  disclosures: (aws) => {
+    const buckets = [aws.bucket, ...(aws.auditBucket === undefined ? [] : [aws.auditBucket])]
+    const objects = buckets.map((bucket) => bucket.arnForObjects(`${DISCLOSURES_PREFIX}*`))
+    return {
+      environment: {
+        FHIR_BUCKET: aws.bucket.bucketName,
+        ...(aws.auditBucket === undefined ? {} : { FHIR_AUDIT_BUCKET: aws.auditBucket.bucketName }),
+      },
+      statements: [allow(['s3:PutObject'], objects), allowDecryption(aws), allowEncryption(aws)],
+    }
+  },
 }
 
 /**

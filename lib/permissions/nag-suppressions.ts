@@ -3,7 +3,7 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
-import { ARCHIVED_RECORDS } from './audit-grants.ts'
+import { ARCHIVED_RECORDS, DISCLOSURES_PREFIX } from './audit-grants.ts'
 import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS } from './overflow-objects.ts'
 import { INDEX_LOOKUPS, type TableConstruct } from './permissions.ts'
 
@@ -258,7 +258,7 @@ function partsOf({ bucket, auditBucket, domain, resourceTable, stateTable }: Par
       ...OVERFLOW_PATTERNS,
       ...DEFINITION_OVERFLOW_PATTERNS,
       ...PERSON_OVERFLOW_PATTERNS,
-      'disclosures/*',
+      `${DISCLOSURES_PREFIX}*`,
       'packages/*',
       'queries/*',
       'tokens/*',
@@ -266,7 +266,7 @@ function partsOf({ bucket, auditBucket, domain, resourceTable, stateTable }: Par
     ...below(tableArnOf(resourceTable), ['stream/*']),
     ...(auditBucket === undefined
       ? []
-      : [...below(arnOf(auditBucket), [ARCHIVED_RECORDS]), ...below(tableArnOf(stateTable), ['stream/*'])]),
+      : [...below(arnOf(auditBucket), [ARCHIVED_RECORDS, `${DISCLOSURES_PREFIX}*`]), ...below(tableArnOf(stateTable), ['stream/*'])]),
     ...(domainArn === undefined
       ? []
       : below(domainArn, [

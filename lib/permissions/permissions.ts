@@ -23,7 +23,7 @@ export type AwsResources = {
   readonly indexShards: IndexShards
   readonly conditionalVersions: number
   readonly bucket: IBucket
-  /** Archive of audit records; absent if the stage has none. */
+  /** Archive of audit records and disclosures; absent if the stage archives none. */
   readonly auditBucket?: IBucket
   readonly searchEndpoint: string
   readonly searchCopies: IndexCopies

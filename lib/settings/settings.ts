@@ -52,8 +52,8 @@ export type Settings = {
   /** Default: with a search domain of the size `demo` the maximum is what a new table accepts. Otherwise there is no maximum. */
   readonly capacity: TableCapacity
   /**
-   * Years for which a bucket with Object Lock retains each audit record. 0: the stage archives no more records, and the bucket stays. If
-   * absent, there is no archive.
+   * Years for which a bucket with Object Lock retains each audit record and each record of a disclosure. 0: the stage archives no more
+   * records, and the bucket stays. If absent, there is no archive.
    */
   readonly auditArchiveYears?: number
   /** Days for which logs are retained. CloudWatch accepts certain numbers only. */

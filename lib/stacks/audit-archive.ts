@@ -50,7 +50,7 @@ const BATCH = { size: 10_000, window: Duration.minutes(5) }
 
 export type ArchiveParts = {
   readonly aws: AwsResources
-  readonly data: { readonly stateTable: TableV2; readonly bucket: IBucket; readonly auditBucket?: IBucket }
+  readonly data: { readonly stateTable: TableV2; readonly bucket: IBucket }
   /** Adoption of restored tables, if the settings name any. */
   readonly adoption: CustomResource | undefined
 }
@@ -58,7 +58,7 @@ export type ArchiveParts = {
 /** Creates the function of the archive, if the settings have one. Returns the names of the function and of its event source mapping. */
 export function archiveAudit(
   settings: Settings,
-  { aws, data: { stateTable, bucket, auditBucket }, adoption }: ArchiveParts,
+  { aws, data: { stateTable, bucket }, adoption }: ArchiveParts,
   createFunction: (name: FunctionName, aws: AwsResources, own: OwnProps) => FhirFunction,
 ): Pick<DeployedNames, 'archive'> {
   if (!isArchiving(settings)) return {}
@@ -67,7 +67,7 @@ export function archiveAudit(
       ? Stack.consumeReference(stateTable.tableStreamArn!, ReferenceStrength.WEAK)
       : adoption!.getAttString('StateStreamArn')
   const statements = allowStateStreamReading(aws, streamArn)
-  const archiver = createFunction('audit-archive', { ...aws, auditBucket: auditBucket! }, { statements })
+  const archiver = createFunction('audit-archive', aws, { statements })
   const mapping = followStream(archiver, { streamArn, bucket, pattern: PATTERN, batch: BATCH, parallelizationFactor: 1 })
   return { archive: { archiver: archiver.function.functionName, mapping: mapping.eventSourceMappingId } }
 }

@@ -172,16 +172,18 @@ export class ServiceStack extends Stack {
   }
 
   #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
-    const { key, bucket, domain } = this.#data
-    const { search, exports, capacity, conditionalVersions } = this.#settings
+    const { key, bucket, auditBucket, domain } = this.#data
+    const { stage, search, exports, capacity, conditionalVersions } = this.#settings
     const searchAccess =
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
     const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
-    const own = { searchCopies: search, exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
+    const own = { searchCopies: search, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
     const indexShards = { ...DEFAULT_SHARDS, ...capacity.shards }
-    return { stage: this.#settings.stage, key, ...this.#tables, indexShards, conditionalVersions, bucket, ...own, ...searchAccess }
+    const archive = auditBucket !== undefined && isArchiving(this.#settings) ? { auditBucket } : {}
+    const buckets = { bucket, ...archive, exportBucket }
+    return { stage, key, ...this.#tables, indexShards, conditionalVersions, ...buckets, ...own, ...searchAccess }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: OwnProps): FhirFunction {

@@ -29,6 +29,8 @@ const stateTableIn = ({ data }: SynthesizedStacks): Tree =>
 const mappingIn = ({ service }: SynthesizedStacks): Tree =>
   Object.entries<Tree>(service.Resources).find(([id, { Type }]) => Type === 'AWS::Lambda::EventSourceMapping' && /Archive/.test(id))?.[1]
 
+const environmentOf = ({ service }: SynthesizedStacks, name: string): Tree => functionsOf(service)[name].Environment.Variables
+
 describe('A stage without an archive', () => {
   it('has no bucket, stream, function and output for it', () => {
     expect([bucketIn(off), stateTableIn(off).StreamSpecification, mappingIn(off)]).toEqual([undefined, undefined, undefined])
@@ -66,13 +68,21 @@ describe('The bucket of the archive', () => {
     ])
   })
 
-  it('is written by audit-archive only, and read or changed by no function', () => {
+  it('gets audit records from audit-archive and disclosures from the functions of partners, and is read or changed by no function', () => {
     const names = Object.keys(functionsOf(on.service))
     const allowed = (action: string, resource: string) =>
       names.filter((name) => isFunctionAllowed(on.service, name, { action: `s3:${action}`, resource }))
     const record = `${ARNS.AuditBucket}/audit/2026-01-02/north/x.ndjson.gz`
     expect(names).toContain('audit-archive')
     expect(allowed('PutObject', record)).toEqual(['audit-archive'])
+    const disclosure = `${ARNS.AuditBucket}/disclosures/north/2026-01-02/job.ndjson`
+    const writers = ['export-step', 'member-match']
+    expect(allowed('PutObject', disclosure).toSorted()).toEqual(writers)
+    for (const name of writers) {
+      expect(environmentOf(on, name).FHIR_AUDIT_BUCKET).toBeDefined()
+      for (const stage of [off, ended]) expect(environmentOf(stage, name).FHIR_AUDIT_BUCKET).toBeUndefined()
+    }
+    expect(isFunctionAllowed(ended.service, 'export-step', { action: 's3:PutObject', resource: disclosure })).toBe(false)
     expect(allowed('PutObject', `${ARNS.AuditBucket}/elsewhere/x`)).toEqual([])
     const others = [
       'GetObject',

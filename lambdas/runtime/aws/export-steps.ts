@@ -13,9 +13,17 @@ import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { clients } from './authorization.ts'
-import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows, matchLimitsOfPartners } from './export-ports.ts'
+import {
+  disclosureRecords,
+  exportCopier,
+  exportFiles,
+  exportTypeSettings,
+  exportWorkflow,
+  jobRows,
+  matchLimitsOfPartners,
+} from './export-ports.ts'
 import { logMetric, report } from './log.ts'
-import { blobs, clock, config, deploymentSettings, expressions, identifierRows, indexProgress, searchContexts, store } from './ports.ts'
+import { clock, config, deploymentSettings, expressions, identifierRows, indexProgress, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
 
 /**
@@ -65,7 +73,7 @@ const parts = (): ExportParts => ({
   longestPlan: LONGEST_PLAN_MS,
   longestWait: LONGEST_WAIT,
   partners: config(),
-  disclosing: { blobs: blobs(), payer: transmittingPayerOf(config()) },
+  disclosing: { blobs: disclosureRecords(), payer: transmittingPayerOf(config()) },
   report: told,
 })
 
