@@ -106,6 +106,7 @@ export async function openExports({
     partners: { payer, sensitiveLabels, payerWindowYears, providerSince },
     disclosing: { folder: path(DISCLOSURES_FOLDER), payer: transmittingPayerOf(config) },
     answers: {
+      now: () => clock.now(),
       // Check the clock that sets timestamps, because it may have been set back. If the store settled an instant in the future, it would
       // reject all writes until then.
       settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),

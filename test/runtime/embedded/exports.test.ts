@@ -33,7 +33,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   const clock = { ahead, looks: 0, now, maySweep: () => true }
   const stores = await openStores({ path, now: clock.now, reading: TEST_SEARCH_CONTEXT, budget: 10_000, report })
   const ids = Array.from({ length: patients }, (_, i) => `p${i}`)
-  const writes = ids.map((id) => writeOf(patientKeyOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
+  const writes = ids.map((id) => writeOf(patientKeyOf(id), { expected: 0, body: patient(id), lastUpdated: clock.now() - 1_000 }))
   for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
   const { exports, close } = await openExports({
     bases: {},
@@ -129,6 +129,23 @@ describe('An export of the embedded deployment', () => {
     clock.ahead = 0
     expect(await exported(exports)).toHaveLength(20)
     await close()
+  })
+
+  it.each([
+    ['ahead of', 30 * DAY],
+    ['behind', -30 * DAY],
+  ])('ends by the clock of the server, which is weeks %s the machine', async (_, ahead) => {
+    const { clock, exports, reports, close } = await homeOf(undefined, { patients: 20, ahead })
+    const transactionTime = clock.now()
+    // The data of a single patient is looked up, which reads the clock too.
+    const job = { ...systemJob({ level: 'patient', transactionTime }), asked: { ...systemJob().asked, patients: ['Patient/p7'] } }
+    await kickOff(exports, job)
+    await startJob(exports.workflow, job)
+    expect(await exported(exports)).toEqual(['p7'])
+    const { ended: end } = await readJob(exports, 'j')
+    expect([end! >= transactionTime, end! <= clock.now()]).toEqual([true, true])
+    await close()
+    expect(reports).toEqual([])
   })
 
   it('is removed when its retention time is over', async () => {

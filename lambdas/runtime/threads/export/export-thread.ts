@@ -35,6 +35,8 @@ const expressions = expressionRunner()
 const readings = new Map<string, { readonly text: string; readonly reading: SearchContext }>()
 let used = process.threadCpuUsage()
 let isClosing = false
+/** Time of the server at the start of the latest step, and the time of this thread then. */
+let clock = { time: Date.now(), steady: performance.now() }
 
 const calls = new ThreadCalls(tell, {
   start: (name: string, input: Readonly<Record<string, unknown>>) => workflow.start(name, input),
@@ -69,7 +71,7 @@ const parts: ExportParts = {
     count: (client, count) => calls.call('count', client, count),
   },
   expressions: () => expressions,
-  now: () => Date.now(),
+  now: () => Math.floor(clock.time + performance.now() - clock.steady),
   elapsed: () => performance.now(),
   newId: () => randomUUID(),
   budget: BUDGET,
@@ -93,10 +95,17 @@ async function telling(input: StepInput): Promise<unknown> {
   const { job } = input
   tell({ kind: 'begins', job })
   try {
+    await setClock()
     return await step(input)
   } finally {
     tell({ kind: 'ends', job })
   }
+}
+
+/** Adopts the clock of the server. The machine's clock may differ from it by weeks, and the server compares stored times with its own. */
+async function setClock(): Promise<void> {
+  const time = await calls.call<number>('now')
+  clock = { time, steady: performance.now() }
 }
 
 port.on('message', (message: CallMessage) => calls.receive(message))

@@ -32,6 +32,7 @@ export type ExportThreadData = {
 
 /** Methods of the server that the export thread calls by message. */
 export type ServerMethods = JobMatchLimits & {
+  readonly now: () => number
   readonly settled: SettledVersions['settled']
   readonly find: Searches['find']
   readonly distinct: Searches['distinct']
