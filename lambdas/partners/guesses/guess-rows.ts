@@ -30,9 +30,6 @@ type Try = { readonly digest: string; readonly at: number; readonly isRunning?: 
 /** `until`: end of the block. Times are in milliseconds since 1970. */
 type GuessRow = { readonly tries: readonly Try[]; readonly until?: number }
 
-/** Row after a change. `isNew`: this change began the block. */
-export type GuessState = { readonly isBlocked: boolean; readonly isNew: boolean }
-
 /** Begins a try. Returns `busy` if running tries may still block the person or the card: try again later. */
 export async function beginTry(ports: GuessPorts, { key, tries }: Guess): Promise<'begun' | 'blocked' | 'busy'> {
   let state: 'begun' | 'blocked' | 'busy' = 'begun'
@@ -58,19 +55,23 @@ export async function endTry(ports: GuessPorts, { key, tries }: Guess, outcome: 
   await changeRow(ports, key, (row) => (row.until === undefined ? { tries: row.tries.filter(isKept) } : row))
 }
 
-/** Ends a try without a match, and counts it. The same try counts once; counting it again only prolongs its time. */
-export async function countTry(ports: GuessPorts, { key, tries }: Guess): Promise<GuessState> {
-  let state: GuessState = { isBlocked: true, isNew: false }
+/**
+ * Ends a try without a match, and counts it. Returns true if the person or the card is blocked. The same try counts once; counting it again
+ * only prolongs its time. `beforeBlock`: runs before a block is stored, so that a crash leaves no block without an alert.
+ */
+export async function countTry(ports: GuessPorts, { key, tries }: Guess, beforeBlock: () => void): Promise<boolean> {
+  let isBlocked = true
   await changeRow(ports, key, (row, now) => {
-    state = { isBlocked: row.until !== undefined, isNew: false }
-    if (state.isBlocked) return row
+    isBlocked = row.until !== undefined
+    if (isBlocked) return row
     const others = row.tries.filter(({ digest }) => !tries.includes(digest))
     const all: readonly Try[] = [...others, ...tries.slice(0, MAX_TRIES).map((digest) => ({ digest, at: now }))]
     if (failedOf(all, now).length < MAX_TRIES) return { tries: all }
-    state = { isBlocked: true, isNew: true }
+    isBlocked = true
+    beforeBlock()
     return { tries: [], until: now + PERIOD }
   })
-  return state
+  return isBlocked
 }
 
 /** Whether the person or the card is blocked. */

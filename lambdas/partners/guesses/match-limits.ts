@@ -34,7 +34,10 @@ export type MatchLimits = {
 export type MatchLimitPorts = Pick<GuessPorts, 'grants' | 'now'> & {
   /** Returns the secret key of the server. */
   readonly readKey: () => Promise<Uint8Array>
-  /** Alerts the operator. `line`: begins with `MemberGuessing`, and names no person and no card. */
+  /**
+   * Alerts the operator, before a block or a wait is stored. If it cannot be stored, the repetition alerts again. `line`: begins with
+   * `MemberGuessing`, and names no person and no card.
+   */
   readonly alert: (line: string) => void
   readonly pause?: GuessPorts['pause']
 }
@@ -57,17 +60,18 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
     })
     return (await digests)(client, person)
   }
-  const alertOf = (client: string, blocked: Readonly<Record<Guess['of'], number>>): void => {
-    for (const kind of ['person', 'card'] as const) if (blocked[kind] > 0) alert(blockedText(client, kind, blocked[kind]))
+  /** Returns the alert of one request or job. It alerts once of blocked persons and once of blocked cards. */
+  const alertOf = (client: string): ((of: Guess['of']) => void) => {
+    const alerted = new Set<Guess['of']>()
+    return (of) => {
+      if (!alerted.has(of)) alert(blockedText(client, of))
+      alerted.add(of)
+    }
   }
-  const count = async (client: string, each: MatchCount): Promise<void> => {
-    if (await countMembers(ports, client, each)) alert(strangersText(client))
-  }
+  const count = (client: string, each: MatchCount): Promise<void> => countMembers(ports, client, each, () => alert(strangersText(client)))
   const countAll = async (client: string, guesses: readonly Guess[]): Promise<void> => {
-    const blocked = { person: 0, card: 0 }
-    for (const [i, { isNew }] of (await Promise.all(guesses.map((guess) => countTry(ports, guess)))).entries())
-      if (isNew) blocked[guesses[i]!.of]++
-    alertOf(client, blocked)
+    const alertOnce = alertOf(client)
+    await Promise.all(guesses.map((guess) => countTry(ports, guess, () => alertOnce(guess.of))))
   }
   return {
     check: (client) => checkMatchRate(ports, client),
@@ -107,16 +111,13 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
           for (const each of tries) row[isRight ? 'right' : 'wrong'].add(each)
         }
       }
-      const blocked = { person: 0, card: 0 }
+      const alertOnce = alertOf(client)
       const positions = new Set<number>()
       await forEachInParallel([...rows.values()], WIDTH, async ({ of, key, wrong, right, positions: own }) => {
         const tries = [...wrong].filter((each) => !right.has(each))
-        const state =
-          tries.length === 0 ? { isBlocked: await isBlocked(ports, key), isNew: false } : await countTry(ports, { of, key, tries })
-        if (state.isNew) blocked[of]++
-        if (state.isBlocked) for (const each of own) positions.add(each)
+        const isWithheld = tries.length === 0 ? await isBlocked(ports, key) : await countTry(ports, { of, key, tries }, () => alertOnce(of))
+        if (isWithheld) for (const each of own) positions.add(each)
       })
-      alertOf(client, blocked)
       return [...positions].sort((a, b) => a - b)
     },
   }
@@ -147,9 +148,9 @@ async function beginAll(ports: GuessPorts, guesses: readonly Guess[]): Promise<b
   }
 }
 
-const blockedText = (client: string, of: Guess['of'], times: number): string =>
-  `MemberGuessing: the partner ${client} sent five different ${of === 'person' ? 'cards for one person' : 'persons for one card'} without a match` +
-  `${times === 1 ? '' : `, ${times} times`}. It gets no match for this ${of} for 24 hours`
+const blockedText = (client: string, of: Guess['of']): string =>
+  `MemberGuessing: the partner ${client} sent five different ${of === 'person' ? 'cards for one person' : 'persons for one card'} without a match. ` +
+  `It gets no match for such a ${of} for 24 hours`
 
 const strangersText = (client: string): string =>
   `MemberGuessing: the partner ${client} sent many members within an hour, and few of them were matched. Its matches are answered 429 for an hour`

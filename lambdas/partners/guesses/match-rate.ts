@@ -35,21 +35,22 @@ export async function checkMatchRate({ grants, now }: GuessPorts, client: string
   if (until !== undefined) throw tooManyStrangers(until - now())
 }
 
-/** Counts members. Returns true if the wait of the client begins with this count. Counting a job again has no effect. */
-export async function countMembers(ports: GuessPorts, client: string, count: MatchCount): Promise<boolean> {
-  let isNew = false
+/**
+ * Counts members. Counting a job again has no effect. `beforeWait`: runs before a wait of the client is stored, so that a crash leaves no
+ * wait without an alert.
+ */
+export async function countMembers(ports: GuessPorts, client: string, count: MatchCount, beforeWait: () => void): Promise<void> {
   await changeGuessGrant<RateRow>(ports, keyOf(client), (known) => {
-    isNew = false
     const now = ports.now()
     const { entries, until } = currentRow(known, now)
     // guard: job-counts-once
     if (count.job !== undefined && entries.some(({ job }) => job === count.job)) return known
     const all = limited(added(entries, { ...count, at: now }))
-    isNew = until === undefined && isTooLow(all)
+    const isNew = until === undefined && isTooLow(all)
+    if (isNew) beforeWait()
     const end = isNew ? now + HOUR : until
     return { entries: all, ...(end === undefined ? {} : { until: end }), expires: (end ?? now) + HOUR }
   })
-  return isNew
 }
 
 function currentRow(row: RateRow | undefined, now: number): RateRow {

@@ -8,7 +8,7 @@ import { findMember } from '../../../lambdas/partners/match/find-member.ts'
 import { consentNotComplied, noMemberMatched, unmatchedReasonOf } from '../../../lambdas/partners/match/match-answer.ts'
 import type { SentPerson } from '../../../lambdas/partners/match/match-rules.ts'
 import { MachineFault } from '../../../lambdas/ports/faults.ts'
-import type { Grants } from '../../../lambdas/ports/rows/grants.ts'
+import type { Grant, Grants } from '../../../lambdas/ports/rows/grants.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { MemoryGrants } from '../../fixtures/memory/grants.ts'
 import { patient, type Tree } from '../../fixtures/resources.ts'
@@ -78,7 +78,7 @@ describe('a person', () => {
     const world = openLimits()
     await sendAll(world, [...FIVE, ...cards(20, 6).map((card) => sentPerson(card))])
     expect(world.alerts).toEqual([
-      'MemberGuessing: the partner c sent five different cards for one person without a match. It gets no match for this person for 24 hours',
+      'MemberGuessing: the partner c sent five different cards for one person without a match. It gets no match for such a person for 24 hours',
     ])
   })
 
@@ -191,7 +191,7 @@ describe('a card', () => {
     expect(await world.sent(sentPerson('w1', {}, { subscriberId: 'w1' }), true)).toBe('blocked')
     expect(await world.sent(sentPerson('W2'), true)).toBe('found')
     expect(world.alerts).toEqual([
-      'MemberGuessing: the partner c sent five different persons for one card without a match. It gets no match for this card for 24 hours',
+      'MemberGuessing: the partner c sent five different persons for one card without a match. It gets no match for such a card for 24 hours',
     ])
   })
 
@@ -278,6 +278,62 @@ describe('the rows', () => {
     await world.sent(sentPerson('W1'))
     expect(stored.length).toBe(3)
     expect([...stored, own].join()).not.toMatch(/ann|1974|W1"/i)
+  })
+})
+
+describe('the alert', () => {
+  /** Grants that fail once to store a block or a wait. */
+  const failingOnce = (clock: SetClock): MatchLimitPorts['grants'] => {
+    const grants = new MemoryGrants(clock.wall)
+    let fails = true
+    const failing = (grant: Grant): Grant => {
+      if (!fails || !('until' in (grant.value as object))) return grant
+      fails = false
+      throw new MachineFault('overloaded', 'not stored')
+    }
+    return {
+      get: (...asked) => grants.get(...asked),
+      remove: (...removed) => grants.remove(...removed),
+      add: async (kind, key, grant) => grants.add(kind, key, failing(grant)),
+      replace: async (kind, row, grant) => grants.replace(kind, row, failing(grant)),
+    }
+  }
+  const open = () => {
+    const clock = new SetClock('2026-06-01T12:00:00Z')
+    return openLimits(failingOnce(clock), clock)
+  }
+
+  it('precedes the block, so that it is not lost if the block cannot be stored', async () => {
+    const world = open()
+    expect(await sendAll(world, FIVE)).toEqual([...NO_MATCHES.slice(1), 'fault'])
+    expect(world.alerts).toHaveLength(1)
+    // The try is still running. It counts as failed after a minute.
+    world.clock.pass(MINUTE)
+    expect(await world.sent(FIVE[4]!)).toBe('no match')
+    expect(world.alerts).toEqual(Array(2).fill(expect.stringContaining('cards for one person')))
+    expect([await world.sent(sentPerson('right'), true), world.alerts.length]).toEqual(['blocked', 2])
+  })
+
+  it('precedes the blocks of a job, which a repeated step stores', async () => {
+    const world = open()
+    const members = ['Ann', 'Bob'].flatMap((given) =>
+      cards(5).map((card) => ({ person: sentPerson(`${given}${card}`, named(given)), isMatched: false })),
+    )
+    await expect(world.limits.blockedAmong('c', members)).rejects.toThrow('not stored')
+    expect(world.alerts).toHaveLength(1)
+    expect(await world.limits.blockedAmong('c', members)).toHaveLength(10)
+    // One line for all persons of an attempt.
+    expect(world.alerts).toEqual(Array(2).fill(expect.stringContaining('cards for one person')))
+  })
+
+  it('precedes the wait of a client', async () => {
+    const world = open()
+    const count = () => world.limits.count('c', { members: 1_000, matched: 0, job: 'a' })
+    await expect(count()).rejects.toThrow('not stored')
+    expect(world.alerts).toHaveLength(1)
+    await count()
+    await count()
+    expect(world.alerts).toEqual(Array(2).fill(expect.stringContaining('429 for an hour')))
   })
 })
 
