@@ -34,7 +34,8 @@ export const partStateFileOf = (path: string): string => `${path}.part.json`
 
 /**
  * Downloads a file and checks its size and line count. If they are wrong, the file is downloaded once more, and then ExportFault is thrown.
- * `onBytes`: called with the number of bytes received; a negative number takes back discarded ones.
+ * `onBytes`: called with the number of bytes that the `.part` file got, first with those of earlier runs; a negative number takes back
+ * discarded ones.
  */
 export async function download(
   file: ExportedFile,
@@ -42,15 +43,16 @@ export async function download(
   options: RequestOptions,
   onBytes: (bytes: number) => void,
 ): Promise<DownloadResult> {
+  const onSize = reportingChanges(onBytes)
   for (let again = true; ; again = false) {
-    const transfer = { onBytes, isFarther: rising() }
+    const transfer = { onSize, isFarther: rising() }
     await retryTransientFailures(file.url, options, () => fetchRest(file.url, path, options, transfer))
     const { length } = await readPartState(path)
     const found = await measure(partFileOf(path))
     const fault = faultOf(found, file.count, length)
     if (fault === undefined) return found
     await rm(partFileOf(path), { force: true })
-    onBytes(-found.bytes)
+    onSize(0)
     if (!again) throw new ExportFault('mismatch', `${file.name} ${fault}`)
   }
 }
@@ -62,8 +64,20 @@ function faultOf({ bytes, lines }: DownloadResult, count: number | undefined, le
     : `has ${lines} line${lines === 1 ? '' : 's'}, and not ${count} as the manifest says`
 }
 
-/** State of a download over its attempts. `isFarther`: whether the offset is beyond that of every previous attempt. */
-type Transfer = { readonly onBytes: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
+/**
+ * State of a download over its attempts. `onSize`: called with the size of the `.part` file. `isFarther`: whether the offset is beyond that
+ * of every previous attempt.
+ */
+type Transfer = { readonly onSize: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
+
+/** Returns a function that takes a size and reports by how much it differs from the previous one. */
+function reportingChanges(onBytes: (bytes: number) => void): (size: number) => void {
+  let reported = 0
+  return (size) => {
+    if (size !== reported) onBytes(size - reported)
+    reported = size
+  }
+}
 
 function rising(): (value: number) => boolean {
   let highest = 0
@@ -76,9 +90,10 @@ function rising(): (value: number) => boolean {
 
 /** Requests the missing part of the file. Returns a TransientFailure if another attempt may succeed. */
 async function fetchRest(url: string, path: string, options: RequestOptions, transfer: Transfer): Promise<TransientFailure | undefined> {
-  const { onBytes } = transfer
+  const { onSize } = transfer
   const { etag, length } = await readPartState(path)
   const received = await sizeOf(partFileOf(path))
+  onSize(received)
   if (received > 0 && received === length) return undefined
   const isRest = received > 0 && etag !== undefined
   const range = isRest ? { range: `bytes=${received}-`, 'if-range': etag } : {}
@@ -86,37 +101,37 @@ async function fetchRest(url: string, path: string, options: RequestOptions, tra
   if (response.status === 429 || response.status >= 500) return new TransientFailure(`answers ${response.status}`, response.headers)
   const goesOn = isRest && response.status === 206 && startOf(response.headers) === received && isSame(response.headers, etag)
   // The server cannot continue at this offset. Discard the part, so that the next attempt requests the complete file.
-  if (isRest && !goesOn && response.status !== 200) return restart(path, received, onBytes, response)
+  if (isRest && !goesOn && response.status !== 200) return restart(path, onSize, response)
   if (!goesOn && response.status !== 200)
     throw new ExportFault(
       'refused',
       `${withoutQuery(url)} answers ${response.status}${outcomeSuffixOf(await readBoundedText(response, url))}`,
     )
   if (!goesOn) {
-    onBytes(-received)
     await rm(partFileOf(path), { force: true })
+    onSize(0)
     await replaceDurably(partStateFileOf(path), (file) => file.writeFile(JSON.stringify(wholeIn(response.headers))))
   }
   return writePart(response, { ...transfer, part: partFileOf(path), from: goesOn ? received : 0, signal: options.signal })
 }
 
-async function restart(path: string, received: number, onBytes: (bytes: number) => void, response: Response): Promise<TransientFailure> {
+async function restart(path: string, onSize: Transfer['onSize'], response: Response): Promise<TransientFailure> {
   await response.body?.cancel()
   await rm(partFileOf(path), { force: true })
-  onBytes(-received)
+  onSize(0)
   return new TransientFailure(`answers ${response.status}`)
 }
 
 /** Destination of a response body. `from`: bytes that the `.part` file already holds. */
 type Target = Transfer & { readonly part: string; readonly from: number; readonly signal: AbortSignal }
 
-async function writePart(response: Response, { part, from, signal, onBytes, isFarther }: Target): Promise<TransientFailure | undefined> {
+async function writePart(response: Response, { part, from, signal, onSize, isFarther }: Target): Promise<TransientFailure | undefined> {
   let count = 0
   async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
       yield chunk
       count += chunk.length
-      onBytes(chunk.length)
+      onSize(from + count)
     }
   }
   const body = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body as ReadableStream)

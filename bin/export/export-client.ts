@@ -31,7 +31,7 @@ export type ExportOptions = RequestOptions & {
   readonly onJob: (link: string, isKnown: boolean) => void
   /** Called with the progress text of the server, which may be empty. */
   readonly onProgress: (text: string) => void
-  /** Called with the number of bytes that this run received for all files, minus discarded ones. */
+  /** Called with the number of downloaded bytes of all files, including those of earlier runs, minus discarded ones. */
   readonly onBytes: (bytes: number) => void
 }
 

@@ -321,6 +321,27 @@ describe('A job', () => {
     expect(server.times('GET', '/$export')).toBe(1)
   })
 
+  it.each([
+    { file: 'the same file', etag: '"a"', sizes: [40, PATIENTS.length] },
+    { file: 'a changed file', etag: '"b"', sizes: [40, 0, PATIENTS.length] },
+  ])('is resumed with a progress that counts the bytes of the earlier run: $file', async ({ etag, sizes }) => {
+    let isFirstRun = true
+    const server = await startBulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith(PATIENT_FILE)],
+      'GET /files/Patient.ndjson': (asked) => {
+        if (!isFirstRun) return rangeResponder(PATIENTS, etag)(asked)
+        return asked.headers.range === undefined ? { ...rangeResponder(PATIENTS, '"a"')(asked), breakAfter: 40 } : { status: 502 }
+      },
+    })
+    const folder = newFolder()
+    expect(await faultOf(exported(server, folder))).toBe('unreachable')
+    isFirstRun = false
+    const reported: number[] = []
+    await exported(server, folder, { onBytes: (bytes) => reported.push(bytes) })
+    expect(reported).toEqual(sizes)
+  })
+
   it('is started again if the server has lost it or the request differs', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
