@@ -298,15 +298,78 @@ it('A write to a tenant never changes a shared definition', async () => {
   const updated = await client.put(path, valueSet(id), { 'x-tenant-id': 'north', 'if-match': 'W/"1"' })
   const created = await client.post('/ValueSet', valueSet(newId()), { 'x-tenant-id': 'north', 'if-none-exist': `url=urn:${id}` })
   expect([patched.status, updated.status, created.status]).toEqual([404, 412, 201])
+  const note = 'in this tenant, whose writes never concern shared definitions'
+  expect([patched, updated].map(({ body }) => body.issue[0].details.text)).toEqual([
+    `There is no resource ValueSet/${id} ${note}`,
+    `If-Match names version 1, but the resource does not exist ${note}`,
+  ])
   expect([(await north.delete(path)).status, (await north.get(path)).body.title]).toEqual([204, 'shared'])
   expect((await commons.get(`${path}/_history`)).body.total).toBe(1)
 })
 
-it('Versions and histories of a shared definition belong to the shared tenant', async () => {
-  const id = newId()
-  await commons.put(valueSet(id))
-  for (const path of [`/ValueSet/${id}/_history/1`, `/ValueSet/${id}/_history`]) expect((await north.get(path)).status).toBe(404)
-  for (const path of ['/ValueSet/_history', '/_history']) expect((await north.get(path)).text).not.toContain(id)
+describe('Versions of a shared definition', () => {
+  const ofOne = async (id: string): Promise<Tree> => {
+    const answers = await Promise.all([1, 2].map((version) => north.get(`/ValueSet/${id}/_history/${version}`)))
+    const { body, status } = await north.get(`/ValueSet/${id}/_history`)
+    const titles = status === 200 && body.entry.map(({ resource }: Tree) => resource?.title)
+    return { versions: answers.map((answer) => answer.body.title ?? answer.status), history: titles }
+  }
+
+  it('are shown unless the tenant has or had its own', async () => {
+    const id = newId()
+    expect(await ofOne(id)).toEqual({ versions: [404, 404], history: false })
+    await commons.put(valueSet(id, { title: 'first' }))
+    await commons.put(valueSet(id, { title: 'second' }))
+    expect(await ofOne(id)).toEqual({ versions: ['first', 'second'], history: ['second', 'first'] })
+    expect((await north.get(`/ValueSet/${id}/_history?_summary=count`)).body.total).toBe(2)
+    await north.put(valueSet(id, { title: 'own' }))
+    expect(await ofOne(id)).toEqual({ versions: ['own', 404], history: ['own'] })
+    await north.delete(`/ValueSet/${id}`)
+    expect(await ofOne(id)).toEqual({ versions: ['own', 410], history: [undefined, 'own'] })
+  })
+
+  it('are 304 for a client that has them, unless the tenant has its own', async () => {
+    const id = newId()
+    await commons.put(valueSet(id))
+    const answer = async (): Promise<number> => (await north.get(`/ValueSet/${id}/_history/1`, { 'if-none-match': 'W/"1"' })).status
+    expect(await answer()).toBe(304)
+    await north.put(valueSet(id))
+    expect(await answer()).toBe(200)
+  })
+
+  it('are in no history of a type or of all types of another tenant', async () => {
+    const id = newId()
+    await commons.put(valueSet(id))
+    for (const path of ['/ValueSet/_history', '/_history']) expect((await north.get(path)).text).not.toContain(id)
+  })
+})
+
+describe('An operation on a shared definition', () => {
+  it('is $meta, as of the definition that a read shows', async () => {
+    const id = newId()
+    const tag = (code: string): Tree => ({ meta: { tag: [{ code }] } })
+    const shown = async (): Promise<unknown> => (await north.get(`/ValueSet/${id}/$meta`)).body.parameter?.[0].valueMeta.tag[0].code
+    expect(await shown()).toBeUndefined()
+    await commons.put(valueSet(id, tag('shared')))
+    expect(await shown()).toBe('shared')
+    await north.put(valueSet(id, tag('own')))
+    expect(await shown()).toBe('own')
+  })
+
+  it('is $validate, as of the definition that a read shows', async () => {
+    const id = newId()
+    const path = `/ValueSet/${id}/$validate`
+    const found = async (): Promise<readonly Tree[]> => {
+      const answers = [north.get(path), north.post(path, undefined), north.post(`${path}?mode=update`, undefined)]
+      return (await Promise.all(answers)).map(({ status, text }) => [status, text.includes('(dom-6,')])
+    }
+    const each = (status: number, lacksNarrative: boolean) => Array(3).fill([status, lacksNarrative])
+    expect(await found()).toEqual(each(404, false))
+    await commons.put(valueSet(id))
+    expect(await found()).toEqual(each(200, true))
+    await north.put(valueSet(id, { text: NARRATIVE }))
+    expect(await found()).toEqual(each(200, false))
+  })
 })
 
 it.each([
@@ -329,5 +392,7 @@ it.each([
   const id = newId()
   await commons.put({ ...resource, id })
   const path = `/${resource.resourceType}/${id}`
-  expect([(await commons.get(path)).status, (await north.get(path)).status]).toEqual([200, 404])
+  const statusIn = async (tenant: typeof north) =>
+    Promise.all(['', '/_history/1', '/_history', '/$meta', '/$validate'].map(async (end) => (await tenant.get(`${path}${end}`)).status))
+  expect([await statusIn(commons), await statusIn(north)]).toEqual([Array(5).fill(200), Array(5).fill(404)])
 })

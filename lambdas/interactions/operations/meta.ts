@@ -12,6 +12,7 @@ import { ALWAYS_TRUE, and, type Matching, not, type Predicate } from '../../port
 import type { Searches } from '../../ports/search/search-index.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { withSharedDefinitions } from '../resources/shared-definitions.ts'
 import { readCurrentVersion } from '../resources/version-response.ts'
 import { withMemberData } from '../searching/member-data.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
@@ -23,7 +24,8 @@ export const meta =
   (ports: MetaPorts): Interaction =>
   async (request) => {
     if (request.id === undefined) return { status: 200, body: returned(await metaInUse(ports, await withMemberData(ports, request))) }
-    const { body, compartments: about } = await readCurrentVersion(ports.resources(request, 'r'), keyOf(request))
+    const seen = withSharedDefinitions(request, ports.resources(request, 'r'))
+    const { body, compartments: about } = await readCurrentVersion(seen, keyOf(request))
     return { status: 200, about, body: returned((parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}) }
   }
 

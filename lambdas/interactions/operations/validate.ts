@@ -5,6 +5,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
 import { checkScope } from '../resources/scope-check.ts'
+import { withSharedDefinitions } from '../resources/shared-definitions.ts'
 import { readCurrentVersion } from '../resources/version-response.ts'
 import type { FullValidator } from '../validation/full-validation.ts'
 import { bodyOf } from '../writing/request-body.ts'
@@ -23,7 +24,8 @@ export const validate =
     const asked = await askedOf(request)
     checkAllowed(request, asked)
     if (asked.mode === 'delete') return { status: 200, body: operationOutcomeOf(toOutcomeIssues(await ofDeletion(ports, request, asked))) }
-    const head = asked.resource === undefined ? await readCurrentVersion(ports.resources(request, 'r'), keyOf(request)) : undefined
+    const seen = withSharedDefinitions(request, ports.resources(request, 'r'))
+    const head = asked.resource === undefined ? await readCurrentVersion(seen, keyOf(request)) : undefined
     const resource = asked.resource ?? (parseJsonBytes(head!.body) as Resource)
     const issues = await ofContent(ports, request, asked, resource)
     return { status: 200, about: head?.compartments ?? [], body: operationOutcomeOf(toOutcomeIssues(issues)) }

@@ -1,10 +1,11 @@
 /**
  * Definitions of the shared tenant, which every tenant reads and finds in addition to its own. A visible definition of the tenant replaces
- * the shared one of the same type and id. A hidden or deleted one counts as missing. Only reads and searches of a tenant reach the shared
- * tenant: writes, versions, histories and exports concern the tenant of the request alone.
+ * the shared one of the same type and id. A hidden or deleted one counts as missing. Versions and the history of a definition are those of
+ * the shared one only if the tenant never had one. Writes, exports, and histories of a type or the system concern the tenant of the
+ * request alone.
  */
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
-import type { RequestContext } from '../interaction.ts'
+import type { FhirRequest, RequestContext } from '../interaction.ts'
 
 /** Shared types. SearchParameters are not shared, because the index of each tenant depends on its own. */
 export const SHARED_TYPES: ReadonlySet<string> = new Set([
@@ -44,17 +45,42 @@ export function withSharedDefinitions(
 }
 
 /**
- * Whether the tenant and the shared tenant both have a definition of this type and id, deleted or not. Their versions and times are then
- * independent of each other, and a read may have shown either.
+ * Returns the key whose versions a read of a version and a history show: that of the shared definition, if the tenant neither has nor had
+ * one.
  */
-export async function isInBothTenants(
+export async function versionedKeyOf(
   request: TenantOfRequest,
   { current }: Pick<ResourceReader, 'current'>,
+  key: ResourceKey,
+): Promise<ResourceKey> {
+  const tenant = sharedTenantOf(request)
+  // guard: versions-of-shared-definitions-only
+  if (tenant === undefined || !SHARED_TYPES.has(key.type)) return key
+  const [own] = await current([key])
+  return own === undefined ? { ...key, tenant } : key
+}
+
+/** Returns the end of an error about a resource that a write lacks. A read may show a shared definition all the same. */
+export const noteOnLack = (request: TenantOfRequest, { type }: Pick<ResourceKey, 'type'>): string =>
+  sharedTenantOf(request) !== undefined && SHARED_TYPES.has(type) ? ' in this tenant, whose writes never concern shared definitions' : ''
+
+/**
+ * Returns the request without If-None-Match and If-Modified-Since if the tenant and the shared tenant both have a definition of this type
+ * and id, deleted or not. Their versions and times are then independent of each other, and the client may have the other one.
+ */
+export async function withoutAmbiguousPreconditions(
+  request: FhirRequest,
+  { current }: Pick<ResourceReader, 'current'>,
   { type, id }: Pick<ResourceKey, 'type' | 'id'>,
-): Promise<boolean> {
+): Promise<FhirRequest> {
+  const { ifModifiedSince, ifNoneMatch, ...unconditional } = request.preconditions
   const shared = sharedTenantOf(request)
-  if (shared === undefined || !SHARED_TYPES.has(type)) return false
-  return !(await current([request.tenant, shared].map((tenant) => ({ tenant, type, id })))).includes(undefined)
+  const isConditional = ifModifiedSince !== undefined || ifNoneMatch !== undefined
+  if (!isConditional || shared === undefined || !SHARED_TYPES.has(type)) return request
+  const both = await current([request.tenant, shared].map((tenant) => ({ tenant, type, id })))
+  // guard: version-of-one-tenant
+  if (!both.includes(undefined)) return { ...request, preconditions: unconditional }
+  return request
 }
 
 const isThere = (version: ResourceVersion | undefined): version is ResourceVersion => version !== undefined && !version.deleted

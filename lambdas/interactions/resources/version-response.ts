@@ -7,8 +7,9 @@ import type { VisibleStore } from '../visible-store.ts'
 import { readOwners } from './patient-data.ts'
 import { rawBinary } from './raw-binary.ts'
 
-export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
-  fhirError(404, 'not-found', `There is no resource ${type}/${id}`)
+/** `note`: end of the text. */
+export const notFound = ({ type, id }: { readonly type: string; readonly id: string }, note = ''): FhirError =>
+  fhirError(404, 'not-found', `There is no resource ${type}/${id}${note}`)
 
 export const gone = ({ type, id }: ResourceKey, status: 404 | 410): FhirError =>
   fhirError(status, 'deleted', `The resource ${type}/${id} was deleted`)

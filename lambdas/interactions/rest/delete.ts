@@ -15,7 +15,7 @@ export const deleteWrite: WriteInteraction = {
     return { kind: 'target', key, matched: versionId }
   },
   change({ clock }, request, { key }, head) {
-    checkIfMatch(request, head)
+    checkIfMatch(request, key, head)
     return head === undefined || head.deleted ? NOTHING_TO_DELETE : prepareDeletion(clock, key, head, request.reading)
   },
 }

@@ -16,6 +16,7 @@ import { parsePageSize } from '../../search/query/page-size.ts'
 import { checkSingleValued, type ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { versionedKeyOf } from '../resources/shared-definitions.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
 import { notFound } from '../resources/version-response.ts'
 import { checkCursor, openCursor, type PagedRequest, sealCursor } from '../searching/cursor.ts'
@@ -27,11 +28,11 @@ type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
 export const history =
   ({ resources, clock, seal, choices }: HistoryPorts): Interaction =>
   async (request) => {
-    const scope = scopeOf(request)
     const asked = parametersOf(request)
     const paged: PagedRequest = { caller: request, path: pathOf(request), of: asked.window }
     const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
-    const seen = resources(request, scope.id === undefined ? 's' : 'r')
+    const seen = resources(request, request.id === undefined ? 's' : 'r')
+    const scope = await scopeOf(request, seen)
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
     if (asked.count === 0) return counted(request, seen, scope, asked, window)
     const page = await seen.history(scope, window, after, asked.count)
@@ -107,12 +108,11 @@ function positionAsked(seal: Seal, clock: Clock, text: string, paged: PagedReque
   return cursor.position
 }
 
-const scopeOf = (request: FhirRequest): HistoryScope =>
-  request.id !== undefined
-    ? keyOf(request)
-    : request.type !== undefined
-      ? { tenant: request.tenant, type: request.type }
-      : { tenant: request.tenant }
+async function scopeOf(request: FhirRequest, seen: VisibleStore): Promise<HistoryScope> {
+  const { tenant, type, id } = request
+  if (id !== undefined) return versionedKeyOf(request, seen, keyOf(request))
+  return type === undefined ? { tenant } : { tenant, type }
+}
 
 const pathOf = ({ type, id }: FhirRequest): string => `/${[type, id, '_history'].filter((part) => part !== undefined).join('/')}`
 

@@ -5,7 +5,7 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { withParameterState } from '../resources/parameter-state.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { isInBothTenants, withSharedDefinitions } from '../resources/shared-definitions.ts'
+import { withoutAmbiguousPreconditions, withSharedDefinitions } from '../resources/shared-definitions.ts'
 import { readCurrentVersion, secondOf, versionResponse } from '../resources/version-response.ts'
 import type { VisibleStore } from '../visible-store.ts'
 
@@ -25,11 +25,9 @@ export const read =
  * Removes preconditions that could cause a wrong 304: preconditions about a definition that exists in both tenants, because the client may
  * have the other one, and If-Modified-Since if the current and the previous version were written in the same second.
  */
-async function withoutDoubt(request: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
+async function withoutDoubt(sent: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
+  const request = await withoutAmbiguousPreconditions(sent, seen, head)
   const { ifModifiedSince, ifNoneMatch, ...unconditional } = request.preconditions
-  if (ifModifiedSince === undefined && ifNoneMatch === undefined) return request
-  // guard: version-of-one-tenant
-  if (await isInBothTenants(request, seen, head)) return { ...request, preconditions: unconditional }
   const second = secondOf(head.lastUpdated)
   if (ifModifiedSince === undefined || ifNoneMatch !== undefined || second !== secondOf(ifModifiedSince)) return request
   const [before] = await seen.versions([{ ...head, versionId: head.versionId - 1 }])

@@ -27,7 +27,7 @@ export const updateWrite: WriteInteraction = {
     return { kind: 'target', key }
   },
   change(ports, request, target, head) {
-    checkIfMatch(request, head)
+    checkIfMatch(request, target.key, head)
     const live = head !== undefined && !head.deleted
     if (live && isConditional(request) && target.matched === undefined)
       throw fhirError(422, 'duplicate', `Nothing matches the criteria, but ${target.key.type}/${target.key.id} exists already`)

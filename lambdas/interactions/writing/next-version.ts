@@ -11,6 +11,7 @@ import { checkDefinition } from '../../search/custom/custom-parameters.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports, WrittenVersion } from '../interaction.ts'
 import { ownersOf } from '../resources/patient-data.ts'
+import { noteOnLack } from '../resources/shared-definitions.ts'
 import { locationOf, versionHeadersOf } from '../resources/version-response.ts'
 import { authorizeWrite, type Head, type JudgePorts, redactResponse } from './head-access.ts'
 import { checkNewIdentifiers, newIdentifiersOf } from './new-identifiers.ts'
@@ -175,9 +176,13 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
 }
 
 /** Throws FhirError 412 if the current version does not meet If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
-export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: Head | undefined): void {
+export function checkIfMatch(request: FhirRequest, key: ResourceKey, head: Head | undefined): void {
+  const { ifMatch } = request.preconditions
   if (ifMatch === undefined || (head !== undefined && !head.deleted && (ifMatch === '*' || ifMatch.includes(head.versionId)))) return
-  const is = head === undefined ? 'does not exist' : head.deleted ? 'is deleted' : `is at version ${head.versionId}`
+  const isLacking = head === undefined || head.deleted
+  const is = isLacking
+    ? `${head === undefined ? 'does not exist' : 'is deleted'}${noteOnLack(request, key)}`
+    : `is at version ${head.versionId}`
   throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names ${named(ifMatch)}, but the resource ${is}` }])
 }
 

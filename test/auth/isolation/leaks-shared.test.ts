@@ -103,8 +103,11 @@ describe('A resource of the shared tenant', () => {
   /** Requests that show a shared definition. */
   const SHOWING = [
     'read',
+    'vread',
+    'history of the resource',
     'conditional read',
     'read in a batch',
+    'version in a batch',
     'search of the type',
     'search by id',
     'search by POST',
