@@ -18,18 +18,18 @@ import { findSearchParameter } from '../search/parameters.ts'
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import { parseSearch } from '../search/query/query.ts'
 import type { SearchContext } from '../search/search-context.ts'
-import { searchContextUnder, type View } from './view/view-rules.ts'
+import { criteriaContextUnder, type View } from './view/view-rules.ts'
 
 /**
  * Returns the condition as a predicate. It is always false if the resource alone cannot decide it, or if a parameter is not available.
  *
- * Throws FhirError 403 for a parameter that could reveal what the view hides.
+ * Throws FhirError 403 for a parameter that could reveal what the view hides, or a target of a Provenance.
  *
  * A query that needs a custom parameter is also always false if it contains any negation. A custom parameter may fail on a resource, and a
  * missing value must not grant access.
  */
 export function conditionOf(query: string, type: string, reading: SearchContext, view?: View): Predicate {
-  const { custom, ...plain } = searchContextUnder(view, reading)
+  const { custom, ...plain } = criteriaContextUnder(view, reading)
   const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
   return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? ALWAYS_FALSE : own)
 }

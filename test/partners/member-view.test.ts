@@ -130,13 +130,21 @@ describe('a partner with a member in context', () => {
       expect(await includedBy(member, 'ExplanationOfBenefit:bank')).toEqual([403, undefined])
     }))
 
-  it('finds nothing by a scope with a condition on a hidden element', () =>
+  it.each([
+    ['ExplanationOfBenefit', '_profile=http://example.org/a', '_profile of ExplanationOfBenefit'],
+    ['Provenance', 'target=Observation/a', 'target of Provenance'],
+  ])('finds and exports no %s by a scope with the condition %s', (type, condition, text) =>
     withMember(
-      async (member) => {
-        const { status, body } = await member.get('/ExplanationOfBenefit')
-        expect([status, body.issue[0].details.text]).toEqual([403, expect.stringContaining('_profile of ExplanationOfBenefit')])
+      async (member, server) => {
+        const { status, body } = await member.get(`/${type}`)
+        expect([status, body.issue[0].details.text]).toEqual([403, expect.stringContaining(text)])
         expect((await member.get('/Patient/ann')).status).toBe(403)
+        const group = { resourceType: 'Group', id: 'g', type: 'person', actual: true, identifier: [OTHER] }
+        expect((await server.put('/Group/g', group)).status).toBe(201)
+        const begun = await member.get('/Group/g/$davinci-data-export', { accept: 'application/fhir+json', prefer: 'respond-async' })
+        expect([begun.status, begun.body?.issue[0].details.text]).toEqual([403, expect.stringContaining(text)])
       },
-      ['system/ExplanationOfBenefit.rs?_profile=http://example.org/a'],
-    ))
+      ['system/Group.rs', `system/${type}.rs?${condition}`],
+    ),
+  )
 })

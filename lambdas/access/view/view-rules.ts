@@ -5,6 +5,7 @@
  */
 
 import type { HiddenPaths, SearchContext } from '../../search/search-context.ts'
+import { PARTNER_HIDDEN_PATHS } from '../partner-types.ts'
 
 /** Kind of partner. Both kinds receive the same parts of a resource. They differ in the resources that an export selects. */
 export type View = 'payer' | 'provider'
@@ -120,3 +121,13 @@ function hiddenIn(view: View): HiddenPaths {
 /** Returns the search context of a caller with a view. It lacks the parameters that could reveal hidden elements. */
 export const searchContextUnder = <Context extends SearchContext>(view: View | undefined, context: Context): Context =>
   view === undefined ? context : { ...context, hiddenPaths: HIDDEN_PATHS[view] }
+
+/**
+ * Returns the search context of criteria that are evaluated on stored resources: conditions of scopes, and filters of exports. It also lacks
+ * the parameters that read the targets of Provenances, because a partner does not receive all of them.
+ */
+export function criteriaContextUnder<Context extends SearchContext>(view: View | undefined, context: Context): Context {
+  if (view === undefined) return context
+  // guard: partner-criteria-by-shown-elements
+  return { ...context, hiddenPaths: { ...HIDDEN_PATHS[view], ...PARTNER_HIDDEN_PATHS } }
+}

@@ -73,7 +73,8 @@ export function checkPartnerRequest(partner: PartnerExport | undefined, { since,
 
 /**
  * Returns the access of an export for a partner. It covers the types of such exports only, so that neither a rule for additional resources nor
- * a chain of `_typeFilter` leads to another type. `clauses`: what the caller grants. `group`: id of the exported Group.
+ * a chain of `_typeFilter` leads to another type. Its view keeps conditions of scopes from hidden elements. `clauses`: what the caller
+ * grants. `group`: id of the exported Group.
  */
 export function partnerExportAccess(clauses: readonly AccessClause[], partner: PartnerExport, group: string): Access {
   const { types, referenced, documents } = typesOf(partner)
@@ -85,5 +86,5 @@ export function partnerExportAccess(clauses: readonly AccessClause[], partner: P
     return { ...clause, type }
   }
   const narrowed = clauses.flatMap((clause) => all.filter((type) => [type, '*'].includes(clause.type)).map((type) => narrow(clause, type)))
-  return { ...WHOLE_ACCESS, isAdministrator: false, clauses: narrowed }
+  return { ...WHOLE_ACCESS, isAdministrator: false, clauses: narrowed, view: partner.view }
 }

@@ -3,9 +3,9 @@
  * single lookup runs long, whatever the number of results. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../../access/access.ts'
-import { PARTNER_HIDDEN_PATHS, REFERENCED_TYPES } from '../../access/partner-types.ts'
+import { REFERENCED_TYPES } from '../../access/partner-types.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
-import { searchContextUnder } from '../../access/view/view-rules.ts'
+import { criteriaContextUnder } from '../../access/view/view-rules.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { and, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
@@ -37,12 +37,8 @@ const MAX_IDS = 1_000_000
  * Returns the search context of filters. In an export for a partner it lacks the parameters that could find a resource by an amount that
  * the view hides, or a Provenance by a target that the export omits.
  */
-export function filterReadingOf(reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext {
-  if (partner === undefined) return reading
-  const { hiddenPaths, ...context } = searchContextUnder(partner.view, reading)
-  // guard: partner-filters-by-shown-elements
-  return { ...context, hiddenPaths: { ...hiddenPaths, ...PARTNER_HIDDEN_PATHS } }
-}
+export const filterReadingOf = (reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext =>
+  criteriaContextUnder(partner?.view, reading)
 
 /**
  * Returns the access of the chains and `_has` of filters. In an export for a partner they lead to types without data of patients only.

@@ -1,6 +1,7 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
 
 import type { Access } from '../../access/access.ts'
+import { ruleOfClause } from '../../access/rules.ts'
 import {
   type ExportLevel,
   type ExportRequest,
@@ -21,6 +22,7 @@ import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isGroupInForce } from '../../partners/groups/group-period.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import { forbidden } from '../forbidden.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
@@ -71,6 +73,8 @@ export async function kickOff(
   const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
   checkPartnerRequest(kind.partner, asked)
   checkFilters(asked.filters, searchAccessOf({ ...request, access: chainAccessOf(access, kind) }), reading)
+  // guard: partner-export-by-conditions-on-shown-elements
+  if (kind.partner !== undefined) checkConditions(access, request.reading)
   const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request, kind.partner) } : {}
   const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)
   await begin(exports, job, asked.patients, choices.maxRunningExports)
@@ -86,6 +90,11 @@ function levelOf({ type, id }: FhirRequest): ExportLevel {
     'not-supported',
     'Exports are of everything, of patients and of groups: $export, Patient/$export, Group/[id]/$export',
   )
+}
+
+/** Throws FhirError 403 if the condition of a scope reads an element that a partner does not receive. */
+function checkConditions({ clauses, view }: Access, reading: SearchContext): void {
+  for (const clause of clauses) ruleOfClause(clause, clause.type, reading, view)
 }
 
 const exportRequestOf = (
