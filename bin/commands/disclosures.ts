@@ -8,8 +8,8 @@ import { withExamples } from './options.ts'
 
 type Options = ServerLocationOptions & DisclosureFilter & { readonly json?: boolean }
 
-const COLUMNS = ['AT', 'KIND', 'PARTNER', 'PATIENT', 'OUTCOME', 'BY', 'JOB', 'RESOURCES OF THE JOB']
-const WIDTHS = [24, 6, 16, 20, 16, 24, 36, 0]
+const COLUMNS = ['AT', 'KIND', 'PARTNER', 'TENANT', 'PATIENT', 'OUTCOME', 'BY', 'JOB', 'RESOURCES OF THE JOB']
+const WIDTHS = [24, 6, 16, 10, 20, 16, 24, 36, 0]
 
 /** Returns a line of the table. A cell that is longer than its column moves the later cells. */
 const lineOf = (cells: readonly string[]): string =>
@@ -18,8 +18,8 @@ const lineOf = (cells: readonly string[]): string =>
     .join('  ')
     .trimEnd()}\n`
 
-const cellsOf = ({ at, kind, partner, patient = '', outcome, grounds, job, types = {} }: Disclosure): readonly string[] => [
-  ...[new Date(at).toISOString(), kind, partner, patient, outcome, grounds.join(' '), job],
+const cellsOf = ({ at, kind, partner, tenant, patient = '', outcome, grounds, job, types = {} }: Disclosure): readonly string[] => [
+  ...[new Date(at).toISOString(), kind, partner, tenant, patient, outcome, grounds.join(' '), job],
   Object.entries(types)
     .map(([type, count]) => `${type} ${count}`)
     .join(', '),
@@ -28,7 +28,9 @@ const cellsOf = ({ at, kind, partner, patient = '', outcome, grounds, job, types
 const jsonOf = ({ at, ...disclosure }: Disclosure): string => `${JSON.stringify({ at: new Date(at).toISOString(), ...disclosure })}\n`
 
 const disclosures = new Command('disclosures')
-  .description('print what partners received about members by matches and exports. Records must match all given options')
+  .description(
+    'print what partners received about members by matches and exports, by tenant and time. Records must match all given options',
+  )
   .option('--patient <id>', 'disclosures of this patient')
   .option('--partner <id>', 'disclosures to this partner')
   .option('--job <id>', 'disclosures of this export or match')

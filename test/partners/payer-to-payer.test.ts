@@ -118,11 +118,11 @@ describe('a payer that is a partner', () => {
       expect((await runFhir('usage', '--year', year, '--data', server.folder)).out).toMatch(/\npayer +4 +1 +1\n$/)
       const { out } = await runFhir('disclosures', '--patient', 'ann', '--data', server.folder)
       const [head, ...lines] = out.trimEnd().split('\n').map((line) => line.split(/ {2,}/)) // biome-ignore format: one line
-      expect([head?.slice(0, 5), lines.map((cells) => cells.slice(1, 5)).toSorted()]).toEqual([
-        ['AT', 'KIND', 'PARTNER', 'PATIENT', 'OUTCOME'],
+      expect([head?.slice(0, 6), lines.map((cells) => cells.slice(1, 6))]).toEqual([
+        ['AT', 'KIND', 'PARTNER', 'TENANT', 'PATIENT', 'OUTCOME'],
         [
-          ['export', 'payer', 'Patient/ann', 'exported'],
-          ['match', 'payer', 'Patient/ann', 'matched'],
+          ['match', 'payer', 'default', 'Patient/ann', 'matched'],
+          ['export', 'payer', 'default', 'Patient/ann', 'exported'],
         ],
       ])
       const nothing = await runFhir('disclosures', '--patient', 'bert', '--data', server.folder)

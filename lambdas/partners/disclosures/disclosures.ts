@@ -36,9 +36,11 @@ export type Disclosure = PartnerRequest & DisclosedMember
 export const DISCLOSURES_PREFIX = 'disclosures/'
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+const timeOf = (at: number): string => new Date(at).toISOString().slice(11).replace(/\D/g, '')
 
+/** Returns the key of a record. The time precedes the job, so that the store lists the records in order of time. */
 const keyOf = ({ tenant, at, job }: Pick<PartnerRequest, 'tenant' | 'at' | 'job'>): string =>
-  `${DISCLOSURES_PREFIX}${tenant}/${dayOf(at)}/${job}.ndjson`
+  `${DISCLOSURES_PREFIX}${tenant}/${dayOf(at)}/${timeOf(at)}-${job}.ndjson`
 
 /** Stores the record of a request. A repetition replaces it. */
 export async function writeDisclosures(
@@ -63,7 +65,7 @@ export type DisclosureFilter = {
   readonly to?: number
 }
 
-/** Yields the disclosures that pass the filter, by tenant and day. */
+/** Yields the disclosures that pass the filter, by tenant and time. */
 export async function* readDisclosures(
   blobs: Pick<BlobStore, 'list' | 'get'>,
   { tenant, patient, partner, job, from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY }: DisclosureFilter,
@@ -88,7 +90,7 @@ export async function* readDisclosures(
 const DAY = 24 * 60 * 60 * 1_000
 
 function fileOf(key: string): { readonly day: string; readonly job: string } | undefined {
-  const [, day, job] = /^[^/]+\/[^/]+\/(\d{4}-\d{2}-\d{2})\/([^/]+)\.ndjson$/.exec(key) ?? []
+  const [, day, job] = /^[^/]+\/[^/]+\/(\d{4}-\d{2}-\d{2})\/\d+-([^/]+)\.ndjson$/.exec(key) ?? []
   return day === undefined ? undefined : { day, job: job! }
 }
 

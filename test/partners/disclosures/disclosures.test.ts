@@ -57,6 +57,12 @@ describe('the record of disclosures', () => {
     expect(await found({ job: 'job3' })).toEqual(['job3 Patient/12'])
   })
 
+  it('is found by tenant and time, whatever the id of its job', async () => {
+    await writeDisclosures(blobs, requestOf({ job: 'a-later-job', at: NOON + 1 }), exported('1'))
+    await writeDisclosures(blobs, requestOf({ job: 'z-earlier-job', at: NOON - 1 }), exported('1'))
+    expect(await found({ patient: '1' })).toEqual(['z-earlier-job Patient/1', 'job1 Patient/1', 'job3 Patient/1', 'a-later-job Patient/1'])
+  })
+
   it('is removed with its day', async () => {
     await removeDisclosuresBefore(blobs, NOON)
     expect(await found({})).toHaveLength(5)
