@@ -13,6 +13,8 @@ import { parseSearch } from '../../../lambdas/search/query/query.ts'
 import type { SearchContext } from '../../../lambdas/search/search-context.ts'
 import { markedClaim } from '../../access/view/generated-claims.ts'
 import { caseCountOf } from '../../fixtures/long-runs.ts'
+import { CLAIM_PAIRS } from '../../fixtures/payer/claims.ts'
+import { GUIDES } from '../../fixtures/payer/guides.ts'
 import { createPrintedRandom } from '../../fixtures/seeded-random.ts'
 
 const READING: SearchContext = searchContextUnder('payer', { baseUrl: 'http://example.org' })
@@ -32,6 +34,33 @@ describe('a parameter of R4', () => {
         .map(({ code }) => `${type} ${code}`),
     )
     expect(hidden).toEqual(['Bundle composition', 'Bundle message', 'ExplanationOfBenefit _profile'])
+  })
+})
+
+describe('the parameters of the guides of payers', () => {
+  const custom = GUIDES.flatMap(({ resources }) => resources)
+    .filter(({ resourceType }) => resourceType === 'SearchParameter')
+    .flatMap((definition) => customMappingsOf({ ...definition, status: 'active' } as Resource, 't'))
+  const newOn = (type: string): readonly SearchParameter[] => parametersOf(type, custom).slice(parametersOf(type).length)
+
+  it('read nothing hidden', () => {
+    expect(resourceTypes.flatMap((type) => newOn(type).flatMap((each) => (isHidden(type, each) ? [`${type} ${each.code}`] : [])))).toEqual(
+      [],
+    )
+    expect(new Set(newOn('ExplanationOfBenefit').map(({ code }) => code))).toEqual(
+      new Set(['billable-period-start', 'insurer', 'service-date', 'service-start-date', 'type', 'use']),
+    )
+  })
+
+  it('have the same values in a claim of CARIN and in its view', () => {
+    const valuesOf = (claim: Resource) =>
+      newOn('ExplanationOfBenefit').map((each) => [each.code, each.values(claim).map(({ value }) => value)])
+    const found = CLAIM_PAIRS.map(([claim]) => {
+      const values = valuesOf(claim)
+      expect([claim.id, valuesOf(viewOf(claim, 'payer', { isLoaded: () => true })!)]).toEqual([claim.id, values])
+      return values.flatMap(([code, each]) => (each!.length === 0 ? [] : [code]))
+    })
+    expect(new Set(found.flat()).size).toBe(6)
   })
 })
 
