@@ -74,10 +74,11 @@ describe('a match of the members that a provider treats', () => {
       const rejected = { member: BERT, consent: { status: 'rejected' } }
       await bulkMatch(partner, bulkInput([{ member: ANN }, { member: stranger }, rejected, { member: BERT }]))
       const { id } = await onlyGroup(partner)
+      const consent = (await server.get('/Consent?patient=ann')).body.entry[0].resource.id
       const { out } = await runFhir('disclosures', '--job', id, '--json', '--data', server.folder)
       const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
       expect(records.map(({ kind, patient, outcome, grounds }) => [kind, patient, outcome, grounds])).toEqual([
-        ['match', 'Patient/ann', 'matched', [`Group/${id}`]],
+        ['match', 'Patient/ann', 'matched', [`Group/${id}`, `Consent/${consent}`]],
         ['match', undefined, 'no match', [`Group/${id}`]],
         ['match', undefined, 'consent not complied with', [`Group/${id}`]],
         ['match', undefined, 'denied', [`Group/${id}`]],

@@ -60,7 +60,8 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
   const members = await limitGuesses(parts, job, await readDecided(parts, job))
   const bases = await parts.readingOf(job.tenant)
   const groups = matchGroupsOf(members, contextOf(job), job.id, bases)
-  await parts.storeMatch(job, { group: groups.matched, consents: storedConsentsOf(members, job.client, bases) })
+  const consents = storedConsentsOf(members, job.client, bases)
+  await parts.storeMatch(job, { group: groups.matched, consents: distinct(consents) })
   const lines = Object.values(groups) as readonly Resource[]
   const errors = members.flatMap(({ sent }, i) => issuesOf(sent, i)).map((issue) => operationOutcomeOf([issue]))
   const write = (file: Parameters<typeof writeWholeFile>[2], resources: readonly Resource[]) =>
@@ -70,11 +71,16 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
     await write({ name: 'Parameters', kind: 'output', type: 'Parameters' }, [matchParametersOf(groups)]),
     ...(errors.length === 0 ? [] : [await write({ name: 'error', kind: 'error', type: 'OperationOutcome' }, errors)]),
   ]
-  await recordMatch(parts, job, members)
+  await recordMatch(parts, job, members, consents)
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, files, parts.now()))
   // Remove the request only after the job is complete: another attempt may need it until then.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
+
+/** Returns each Consent once: a person may be sent several times with the same Consent. */
+const distinct = (consents: readonly (Resource | undefined)[]): readonly Resource[] => [
+  ...new Map(consents.flatMap((each) => (each === undefined ? [] : [[each.id, each]]))).values(),
+]
 
 /** Row of the withheld members. `positions`: their positions in the request. `seen`: 0, because the rows of the parts count the members. */
 type WithheldMembers = { readonly seen: 0; readonly positions: readonly number[] }
@@ -113,17 +119,20 @@ async function limitGuesses(
   return members
 }
 
-/** Records the outcome of each member. Call it before the job is complete. Idempotent. */
+/** Records the outcome of each member, with its stored Consent. Call it before the job is complete. Idempotent. */
 function recordMatch(
   { disclosing }: ExportParts,
   { id, tenant, client, transactionTime: at }: MatchJob,
   members: readonly DecidedMember[],
+  consents: readonly (Resource | undefined)[],
 ): Promise<void> {
-  const outcomes = members.map(({ outcome }): DisclosedMember => {
-    if (outcome.kind === 'match') return { patient: `Patient/${outcome.patient}`, outcome: 'matched' }
+  const grounds = [`Group/${id}`]
+  const outcomes = members.map(({ outcome }, i): DisclosedMember => {
+    if (outcome.kind === 'match')
+      return { patient: `Patient/${outcome.patient}`, outcome: 'matched', grounds: [...grounds, `Consent/${consents[i]!.id}`] }
     return { outcome: outcome.reason ?? (outcome.kind === 'nomatch' ? 'no match' : 'consent not complied with') }
   })
-  return writeDisclosures(disclosing.blobs, { kind: 'match', at, tenant, job: id, partner: client, grounds: [`Group/${id}`] }, outcomes)
+  return writeDisclosures(disclosing.blobs, { kind: 'match', at, tenant, job: id, partner: client, grounds }, outcomes)
 }
 
 async function readDecided({ rows, blobs }: ExportParts, { id, match }: MatchJob): Promise<readonly DecidedMember[]> {

@@ -51,17 +51,13 @@ const askingOf = (members: readonly DecidedMember[], kind: PartnerKind): PartyId
 /** An identifier needs a value. */
 const UNKNOWN: PartyIdentifier = { value: 'unknown' }
 
-/** Returns the Consents of the members that were found, each once. */
-export function storedConsentsOf(members: readonly DecidedMember[], partner: string, bases: BaseUrls): readonly Resource[] {
-  const consents = new Map<string, Resource>()
-  for (const { sent, outcome } of members) {
-    if (outcome.kind !== 'match') continue
+/** Returns the Consent to store for each member, in their order. It is undefined for a member that was not found. */
+export const storedConsentsOf = (members: readonly DecidedMember[], partner: string, bases: BaseUrls): readonly (Resource | undefined)[] =>
+  members.map(({ sent, outcome }) => {
+    if (outcome.kind !== 'match') return undefined
     const consent = storedConsentOf(sent.consent, { partner, patient: outcome.patient, sentPatient: sent.patient, bases })
-    const id = storedConsentIdOf(consent)
-    consents.set(id, { ...consent, id })
-  }
-  return [...consents.values()]
-}
+    return { ...consent, id: storedConsentIdOf(consent) }
+  })
 
 /** Returns the Parameters around the Groups. http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/pdex-parameters-multi-member-match-bundle-out */
 export const matchParametersOf = ({ matched, notMatched, constrained }: MatchGroups): Resource => ({

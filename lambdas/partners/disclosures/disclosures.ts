@@ -26,11 +26,11 @@ export type PartnerRequest = {
   readonly types?: Readonly<Record<string, number>>
 }
 
-/** `patient`: as `Patient/1`. Absent if no member was found. */
-export type DisclosedMember = { readonly patient?: string; readonly outcome: DisclosureOutcome }
+/** `patient`: as `Patient/1`. Absent if no member was found. `grounds`: absent: those of the request. */
+export type DisclosedMember = { readonly patient?: string; readonly outcome: DisclosureOutcome; readonly grounds?: readonly string[] }
 
 /** Outcome of a request for one member, with the facts of the request. */
-export type Disclosure = PartnerRequest & DisclosedMember
+export type Disclosure = PartnerRequest & Omit<DisclosedMember, 'grounds'>
 
 /** Start of the keys of all records. */
 export const DISCLOSURES_PREFIX = 'disclosures/'
