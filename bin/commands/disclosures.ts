@@ -25,7 +25,10 @@ const cellsOf = ({ at, kind, partner, tenant, patient = '', outcome, grounds, jo
     .join(', '),
 ]
 
-const jsonOf = ({ at, ...disclosure }: Disclosure): string => `${JSON.stringify({ at: new Date(at).toISOString(), ...disclosure })}\n`
+const INSTANTS: ReadonlySet<string> = new Set(['at', 'since', 'until', 'windowStart'])
+
+const jsonOf = (disclosure: Disclosure): string =>
+  `${JSON.stringify(disclosure, (name, value) => (INSTANTS.has(name) ? new Date(value).toISOString() : value))}\n`
 
 const disclosures = new Command('disclosures')
   .description(

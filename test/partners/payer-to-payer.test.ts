@@ -109,6 +109,8 @@ describe('a payer that is a partner', () => {
       const counts = Map.groupBy(output as readonly Tree[], ({ type }) => type)
       const types = Object.fromEntries([...counts].map(([type, files]) => [type, files.reduce((sum, { count }) => sum + count, 0)]))
       expect(exported).toMatchObject({ ...common, kind: 'export', outcome: 'exported', grounds: [`Group/${id}`], exportType: EXPORT_TYPE })
+      const { at, windowStart } = exported
+      expect(Number(at.slice(0, 4)) - Number(windowStart.slice(0, 4))).toBe(5)
       expect([more, exported.types, types.Patient, types.Provenance]).toEqual([[], types, 1, 1])
       expect(await records('disclosures', '--job', exported.job)).toEqual([exported])
       expect(await records('partner', 'matches', 'payer')).toEqual([{ matched: 1, 'no match': 1, 'consent not complied with': 1 }])

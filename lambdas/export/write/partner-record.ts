@@ -3,7 +3,7 @@ import { writeJson } from '../../fhir/json.ts'
 import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import { transmissionsOf } from '../../partners/disclosures/transmissions.ts'
 import type { Job, JobFile } from '../job/job.ts'
-import { readJobScope } from '../plan/job-scope.ts'
+import { type JobLimits, readJobScope } from '../plan/job-scope.ts'
 import { readWithheldPatients } from '../plan/permitted-patients.ts'
 import type { ExportParts } from '../step-types.ts'
 import { fileNameOf } from './multipart-uploads.ts'
@@ -17,13 +17,13 @@ const PROVENANCE = 'Provenance'
  */
 export async function recordPartnerExport(parts: ExportParts, job: Job, files: readonly JobFile[]): Promise<readonly JobFile[]> {
   if (job.partner === undefined) return []
-  const { patients = [] } = await readJobScope(parts, job)
+  const { patients = [], limits } = await readJobScope(parts, job)
   const names = [...patients]
   const provenances = await writeTransmissions(parts, job, names, files)
   const withheld = await readWithheldPatients(parts, job)
   await disclose(
     parts,
-    job,
+    { ...job, ...(limits?.windowStart === undefined ? {} : { windowStart: limits.windowStart }) },
     [...files, ...provenances],
     [
       ...names.map((patient) => ({ patient, outcome: 'exported' })),
@@ -49,14 +49,18 @@ async function writeTransmissions(
 
 async function disclose(
   { disclosing }: ExportParts,
-  { id, tenant, client, transactionTime, group, partner, asked }: Job,
+  { id, tenant, client, transactionTime, group, partner, asked, windowStart }: Job & Pick<JobLimits, 'windowStart'>,
   files: readonly JobFile[],
   members: readonly DisclosedMember[],
 ): Promise<void> {
   const types: Record<string, number> = {}
   for (const { kind, type, count } of files) if (kind === 'output') types[type] = (types[type] ?? 0) + count
   const { since, until } = asked
-  const period = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) }
+  const period = {
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    ...(windowStart === undefined ? {} : { windowStart }),
+  }
   const request = { kind: 'export', at: transactionTime, tenant, job: id, partner: client, grounds: [`Group/${group}`] } as const
   await writeDisclosures(disclosing.blobs, { ...request, exportType: partner!.type, ...period, types }, members)
 }

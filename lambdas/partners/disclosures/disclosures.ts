@@ -11,6 +11,7 @@ export type DisclosureOutcome = 'matched' | 'exported' | Unmatched | (string & {
 /**
  * Match or export of a partner. `at`: instant of the match, or the transaction time of the export, in milliseconds since 1970. `job`: id of the
  * job, or of the single match. `partner`: id of its client. `grounds`: Group that was exported, or Group and Consent of the match.
+ * `windowStart`: instant of the oldest resources of an export; absent: it had no time window.
  */
 export type PartnerRequest = {
   readonly kind: 'match' | 'export'
@@ -19,10 +20,11 @@ export type PartnerRequest = {
   readonly job: string
   readonly partner: string
   readonly grounds: readonly string[]
-  /** Only exports: the type, the period, and the number of resources of each type in all files. */
+  /** Only exports: the type, the requested period, the time window, and the number of resources of each type in all files. */
   readonly exportType?: string
   readonly since?: number
   readonly until?: number
+  readonly windowStart?: number
   readonly types?: Readonly<Record<string, number>>
 }
 
