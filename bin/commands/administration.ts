@@ -5,6 +5,7 @@ import type { StageTable } from '../../lambdas/runtime/backup/stage.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Administration, hasData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { type DisclosureRecords, openDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
+import { type SensitiveLabels, sensitiveLabelsAt } from '../../lambdas/runtime/control/sensitive-labels.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { warn } from '../output.ts'
 import { dataOption, portOption, type ServerOptions, serverLocationOf } from './options.ts'
@@ -121,6 +122,12 @@ export async function warnAboutTenants({ stage }: ServerLocationOptions, holder:
   if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
   const { tenancy } = stage === undefined ? readConfig() : (await readStageSettings(stage)).config
   if (!tenancy) warn(`${holder} is accepted only by a server with FHIR_TENANCY=on: without it the only tenant is "default"`)
+}
+
+/** Returns the setting `sensitiveLabels` of the selected server. Without a running server it comes from this environment. */
+export async function readSensitiveLabels(place: ServerLocationOptions): Promise<SensitiveLabels> {
+  if (place.stage !== undefined) return (await readStageSettings(place.stage)).config.sensitiveLabels
+  return (await sensitiveLabelsAt(serverLocationOf(place))) ?? readConfig().sensitiveLabels
 }
 
 /** Returns the rows as lines. Each column is as wide as its widest cell. */

@@ -32,6 +32,7 @@ import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER
 import { planCommands } from '../control/member-plans.ts'
 import { packageEffectCommands } from '../control/package-effects.ts'
 import { parameterStateCommands } from '../control/parameter-states.ts'
+import { labelCommands } from '../control/sensitive-labels.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
@@ -175,7 +176,12 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   opened.defer(() => closeServer(server))
   const restore = storeRestorer({ gate, commit: (file) => commitRestore(folder, file), open, warn, attempts: { signal: ending.signal } })
   const commands = {
-    ...{ ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) },
+    ...{
+      ...storeCommands(gate, restore),
+      ...clockCommands(clock),
+      ...tokenCommands(authorization),
+      ...labelCommands(config.sensitiveLabels),
+    },
     ...planCommands((...asked) => gate.pass(({ answers }) => answers.plansOf(...asked), restored)),
     ...packageEffectCommands((asked) => gate.pass(({ answers }) => answers.packageEffects(asked), restored)),
     ...parameterStateCommands(() => gate.pass(({ answers }) => answers.parameterStates(), restored)),
