@@ -1,6 +1,7 @@
 /** Stored members: an index and current versions in memory. */
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import type { MemberData } from '../../lambdas/partners/member-data.ts'
+import type { SearchIndex } from '../../lambdas/ports/search/search-index.ts'
 import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
@@ -17,6 +18,15 @@ export type StoredMembers = MemberData & { readonly index: SqliteSearchIndex }
 export async function memberStoreOf(stored: readonly Tree[], deleted: readonly string[] = []): Promise<StoredMembers> {
   const index = new SqliteSearchIndex(':memory:')
   runAtEnd(() => index.close())
+  return membersOn(index, stored, deleted)
+}
+
+/** Stores resources for an index of any kind. */
+export async function membersOn<Index extends MemberData['index'] & Pick<SearchIndex, 'apply'>>(
+  index: Index,
+  stored: readonly Tree[],
+  deleted: readonly string[] = [],
+): Promise<MemberData & { readonly index: Index }> {
   const versions = stored.map((body) => versionOf(writeOf(resourceKeyOf(TENANT, body.resourceType, body.id), { body })))
   await index.apply(versions.map((version, i) => extract(version, stored[i]!, READING)))
   const heads = new Map<string, ResourceVersion>(versions.map((version) => [`${version.type}/${version.id}`, version]))
