@@ -36,6 +36,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['five different cards for one person', 'partners/guesses/guess-rows', 'MAX_TRIES = 5'],
   ['in an hour | 1,000', 'partners/guesses/match-rate', 'FREE_MEMBERS = 1_000'],
   ['20 names,', 'partners/match/member-input', 'MAX_NAMES = 20'],
+  ['12,000 characters in total', 'partners/match/member-input', 'MAX_NAME_CHARACTERS = 12_000'],
   ['50 identifiers of a card', 'partners/match/member-input', 'MAX_IDENTIFIERS = 50'],
   ['`_pretty` | 5 MB', 'http/steps/write-response', 'LONGEST_PRETTY = 5_000_000'],
   ['50 MB of current versions', 'interactions/writing/transaction-heads', 'MOST_HELD = 50_000_000'],

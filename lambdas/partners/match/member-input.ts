@@ -35,6 +35,11 @@ type PartName = keyof typeof TYPES
 /** Maximum names, and identifiers on a card, that are compared. */
 const MAX_NAMES = 20
 const MAX_IDENTIFIERS = 50
+/**
+ * Maximum characters of the names that are compared, in total. Folding is slow for some characters: one of them becomes 18. So longer names
+ * would delay other requests.
+ */
+const MAX_NAME_CHARACTERS = 12_000
 
 const DAY = /^\d{4}-\d\d-\d\d$/
 
@@ -120,14 +125,19 @@ const missingIssue = (text: string, expression: string): Issue => ({ severity: '
  */
 export function sentPersonOf({ patient, coverage }: MemberParts): Pick<MemberInput, 'person' | 'ignored'> {
   const { resource, place } = patient
-  const { list: sentNames, ignored: names } = firstOf(resource.name, MAX_NAMES, `${place}.name`)
+  const { list: sentNames, ignored: names } = sentNamesOf(resource, `${place}.name`)
   const { card, ignored: identifiers } = sentCardOf(coverage, patient)
-  const compared = namesOf({ ...resource, name: sentNames.map(withFirstGiven) })
+  const compared = namesOf({ ...resource, name: sentNames })
   const birthDate = textOf(resource.birthDate) ?? ''
   const missing = [
     ...(compared.length > 0
       ? []
-      : [missingIssue('A name with a family and a given name, both with letters, is required', `${place}.name`)]),
+      : [
+          missingIssue(
+            `A name with a family and a given name, both with letters and of at most ${MAX_NAME_CHARACTERS} characters, is required`,
+            `${place}.name`,
+          ),
+        ]),
     ...(DAY.test(birthDate) ? [] : [missingIssue('A date of birth with year, month and day is required', `${place}.birthDate`)]),
     ...(hasSex(resource) ? [] : [missingIssue(`A gender, or the extension ${BIRTH_SEX}, is required`, `${place}.gender`)]),
     ...(card.identifiers.length > 0 || card.subscriberId !== undefined
@@ -153,7 +163,22 @@ export function sentPersonOf({ patient, coverage }: MemberParts): Pick<MemberInp
 const hasSex = ({ gender, extension }: Resource): boolean =>
   textOf(gender) !== undefined || itemsOf(extension).some(({ url }) => url === BIRTH_SEX)
 
-const withFirstGiven = (name: Element): Element => ({ ...name, given: textsOf(name.given).slice(0, 1) })
+/** Returns the names that are compared, each with its first given name only. Leaves out the names beyond the maximum characters. */
+function sentNamesOf({ name }: Resource, place: string): FirstItems {
+  const { list, ignored } = firstOf(name, MAX_NAMES, place)
+  const names: Element[] = []
+  let left = MAX_NAME_CHARACTERS
+  for (const each of list) {
+    const given = textsOf(each.given).slice(0, 1)
+    left -= [textOf(each.family) ?? '', ...given].join('').length
+    // guard: long-names-are-not-folded
+    if (left < 0) break
+    names.push({ ...each, given })
+  }
+  if (names.length === list.length) return { list: names, ignored }
+  const text = `The names are compared up to ${MAX_NAME_CHARACTERS} characters in total, and the others are ignored`
+  return { list: names, ignored: [...ignored, informationOf(text, place)] }
+}
 
 function sentCardOf(coverage: SentResource, patient: SentResource): { readonly card: Card; readonly ignored: readonly Issue[] } {
   const { resource, place } = coverage
@@ -174,9 +199,13 @@ function sentCardOf(coverage: SentResource, patient: SentResource): { readonly c
   }
 }
 
-function firstOf(value: unknown, limit: number, place: string): { readonly list: readonly Element[]; readonly ignored: readonly Issue[] } {
+type FirstItems = { readonly list: readonly Element[]; readonly ignored: readonly Issue[] }
+
+function firstOf(value: unknown, limit: number, place: string): FirstItems {
   const list = itemsOf(value)
   if (list.length <= limit) return { list, ignored: [] }
   const text = `The first ${limit} are compared, and ${list.length - limit} are ignored`
-  return { list: list.slice(0, limit), ignored: [{ severity: 'information', code: 'informational', text, expression: place }] }
+  return { list: list.slice(0, limit), ignored: [informationOf(text, place)] }
 }
+
+const informationOf = (text: string, expression: string): Issue => ({ severity: 'information', code: 'informational', text, expression })

@@ -105,6 +105,19 @@ describe('the input of $member-match', () => {
     ])
   })
 
+  it('compares names up to 12,000 characters in total, and reports the others', async () => {
+    // Folding makes 18 characters of this ligature.
+    const long = { family: 'Long', given: ['\uFDFA'.repeat(300_000)] }
+    const { person, ignored } = await read(
+      patientWith({ name: [{ family: 'First', given: ['A'] }, long, { family: 'Last', given: ['B'] }] }),
+    )
+    expect(person.names.map(({ family }) => family)).toEqual(['first'])
+    expect(ignored.map(({ text, expression }) => `${text} ${expression}`)).toEqual([
+      `The names are compared up to 12000 characters in total, and the others are ignored ${PATIENT}.name`,
+    ])
+    expect(await rejected(patientWith({ name: [long] }))).toEqual([400, `required ${PATIENT}.name`])
+  })
+
   it('accepts a name of 10,000 characters', async () => {
     const { person } = await read(patientWith({ name: [{ family: 'x'.repeat(10_000), given: ['Y'] }] }))
     expect(person.names[0]?.family).toHaveLength(10_000)
