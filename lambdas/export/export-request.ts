@@ -101,7 +101,7 @@ function read(state: State, name: string, value: string, kickOff: KickOff): void
       for (const each of value.split(NEXT_FILTER)) readFilter(state, each, kickOff)
       return
     default:
-      ignoreOrReject(state, kickOff.lenient, invalid(name, 'is not a parameter of $export'))
+      ignoreOrReject(state, kickOff.lenient, invalid(name, 'is not a parameter of an export'))
   }
 }
 

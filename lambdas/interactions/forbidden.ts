@@ -1,5 +1,7 @@
 /** FhirErrors 403 for requests that their scopes do not allow. https://hl7.org/fhir/R4/security.html#AccessDenied */
-import type { Access } from '../access/access.ts'
+import { type Access, clausesFor } from '../access/access.ts'
+import { PARTNER_TYPES, REFERENCED_TYPES } from '../access/partner-types.ts'
+import type { Letter } from '../access/scopes.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 
 export const forbidden = (text: string): FhirError => fhirError(403, 'forbidden', text)
@@ -12,11 +14,25 @@ export function outsideOf(scope: string, text: string): FhirError {
 
 /**
  * Returns FhirError 403 that suggests a sufficient scope, such as `user/Observation.s`. `context` (patient, user or system) is that of the
- * scopes of the caller.
+ * scopes of the caller. For a partner whose scopes already suffice, the error names what else is missing.
  */
-export function insufficientScope({ context }: Access, type: string, letters: string): FhirError {
+export function insufficientScope(access: Access, type: string, letters: string): FhirError {
+  const { context, partner } = access
   const scope = `${context}/${type}.${letters}`
+  if (partner !== undefined && /[^rs]/.test(letters)) return forbidden('A partner cannot write resources')
+  if (partner !== undefined && hasScope({ ...access, clauses: partner.exported }, type, letters)) return outsideOfPartner(access, type)
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
+}
+
+const hasScope = (access: Access, type: string, letters: string): boolean =>
+  [...letters].every((letter) => clausesFor(access, type, letter as Letter).length > 0)
+
+function outsideOfPartner({ partner }: Access, type: string): FhirError {
+  const isReceived = PARTNER_TYPES.includes(type) || REFERENCED_TYPES.includes(type)
+  if (!isReceived || partner!.limits !== undefined) return forbidden(`Partners do not receive ${type}`)
+  return forbidden(
+    `A partner reads ${type} only with a token for one member. Name the member in the parameter patient of the token request`,
+  )
 }
 
 /** Returns the error for an export without a scope for Group. Clients often request scopes for the exported types only. */

@@ -81,7 +81,7 @@ describe('An export request', () => {
     ['_typeFilter', 'Observation?colour=red', 'Unknown search parameter colour'],
     ['_typeFilter', 'Observation?_sort=date', '_typeFilter cannot be used'],
     ['_typeFilter', 'Observation?status=final&_count=5', '_typeFilter cannot be used'],
-    ['_colour', 'red', '_colour is not a parameter of $export'],
+    ['_colour', 'red', '_colour is not a parameter of an export'],
   ])('is rejected for %s %s, which lenient handling ignores and reports', (name, value, text) => {
     expect(() => one(name, value)).toThrow(text)
     const { passedOver, ...rest } = one(name, value, { lenient: true })

@@ -56,6 +56,27 @@ describe('a partner', () => {
       expect([(await onlyGroup(another)).id, (await onlyGroup(partner)).id]).toEqual([expect.not.stringMatching(group.id), group.id])
     }))
 
+  it('learns why a request is rejected although its scopes suffice', () =>
+    withMatch(async (exchange) => {
+      const { partner } = exchange
+      const textOf = async (sent: ReturnType<TestClient['get']>): Promise<readonly unknown[]> => {
+        const { status, body } = await sent
+        return [status, body.issue?.[0].details.text]
+      }
+      const needsMember = 'only with a token for one member. Name the member in the parameter patient of the token request'
+      expect(await textOf(partner.get('/Patient/ann'))).toEqual([403, `A partner reads Patient ${needsMember}`])
+      expect(await textOf(partner.get('/Organization'))).toEqual([403, `A partner reads Organization ${needsMember}`])
+      expect(await textOf(partner.get('/Claim'))).toEqual([403, 'Partners do not receive Claim'])
+      expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([
+        403,
+        'A partner cannot write resources',
+      ])
+      expect(await textOf(begin(exchange, `?_typeFilter=${encodeURIComponent('Observation?subject:Patient.name=a')}`))).toEqual([
+        403,
+        '_typeFilter cannot look at Patient in this export. Its chains lead to Practitioner, PractitionerRole, Organization, Location, Medication only',
+      ])
+    }))
+
   it('exports only members of its Group and data about them', () =>
     withMatch(async (exchange) => {
       const { server } = exchange

@@ -1,7 +1,9 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
 
 import type { Access } from '../../access/access.ts'
+import { REFERENCED_TYPES } from '../../access/partner-types.ts'
 import { ruleOfClause } from '../../access/rules.ts'
+import { createSearchAccess, type SearchCaller } from '../../access/search-access.ts'
 import {
   type ExportLevel,
   type ExportRequest,
@@ -21,6 +23,7 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isGroupInForce } from '../../partners/groups/group-period.ts'
+import type { SearchAccess } from '../../search/query/condition.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import { forbidden } from '../forbidden.ts'
@@ -72,13 +75,20 @@ export async function kickOff(
   const reading = filterReadingOf(request.reading, kind)
   const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
   checkPartnerRequest(kind.partner, asked)
-  checkFilters(asked.filters, searchAccessOf({ ...request, access: chainAccessOf(access, kind) }), reading)
+  checkFilters(asked.filters, chainSearcherOf({ ...request, access: chainAccessOf(access, kind) }, kind.partner), reading)
   // guard: partner-export-by-conditions-on-shown-elements
   if (kind.partner !== undefined) checkConditions(access, request.reading)
   const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request, kind.partner) } : {}
   const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)
   await begin(exports, job, asked.patients, choices.maxRunningExports)
   return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
+}
+
+/** Returns the access of the chains of filters. In an export for a partner no scope permits further types. */
+function chainSearcherOf(caller: SearchCaller, partner: PartnerExport | undefined): SearchAccess {
+  if (partner === undefined) return searchAccessOf(caller)
+  const text = (type: string) => `_typeFilter cannot look at ${type} in this export. Its chains lead to ${REFERENCED_TYPES.join(', ')} only`
+  return createSearchAccess(caller, (type) => forbidden(text(type)))
 }
 
 function levelOf({ type, id }: FhirRequest): ExportLevel {
