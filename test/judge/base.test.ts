@@ -3,6 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { type JudgedCase, read, resourceOf, type Side, title } from './cases.ts'
 import { DIFFERENCES, isAbout } from './differences.ts'
+import { casesOf } from './generate/cases.ts'
+import { seeds as generatedSeeds } from './generate/seeds.ts'
 
 const { seeds, cases } = read('base')
 
@@ -27,6 +29,12 @@ describe('the cases', () => {
     expect(cases.length).toBeGreaterThanOrEqual(500)
     expect(new Set([...seeds.values()].map(({ resourceType }) => resourceType)).size).toBeGreaterThanOrEqual(30)
     expect(new Set(cases.map(({ category }) => category)).size).toBe(12)
+  })
+
+  it('are those that the definitions give', () => {
+    const all = generatedSeeds()
+    expect([...seeds]).toEqual([...all])
+    expect(cases.map(({ verdicts: _, ...each }) => each)).toEqual(JSON.parse(JSON.stringify(casesOf(all))))
   })
 
   it('have valid seeds', () => {

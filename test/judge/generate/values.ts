@@ -271,7 +271,7 @@ function contained(resource: Tree, places: readonly Place[]): readonly Candidate
   const neighbour = [putPatch(['contained'], [contained]), reference]
   const row = (kind: string, list: readonly unknown[], patches: readonly Patch[] = [reference]): Candidate => ({
     kind,
-    element: `${contained.resourceType}.contained`,
+    element: `${resource.resourceType}.contained`,
     break: [putPatch(['contained'], list), ...patches],
     neighbour,
   })
