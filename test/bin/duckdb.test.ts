@@ -3,21 +3,16 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect } from '@jest/globals'
-import { cacheFolder } from '../engines/engine.ts'
-import { installOnce } from '../engines/install.ts'
+import { installPythonPackages, pythonEnvironmentOf } from '../engines/python.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { blockOf } from '../fixtures/pages.ts'
 import { type RunningServer, startTokenServer } from './process.ts'
 
-const VERSION = '1.5.6'
-const installed = join(cacheFolder, `duckdb-cli-${VERSION}`)
-const duckdb = join(installed, 'bin', 'duckdb')
+const PACKAGES = ['duckdb-cli==1.5.6']
+const duckdb = join(pythonEnvironmentOf(PACKAGES), 'bin', 'duckdb')
 
-await installOnce(installed, [
-  { command: 'python3', arguments: ['-m', 'venv', installed] },
-  { command: join(installed, 'bin', 'pip'), arguments: ['install', '--quiet', `duckdb-cli==${VERSION}`] },
-]).catch((error: Error) => process.stderr.write(`DuckDB cannot be installed: ${error.message}\n`))
+await installPythonPackages(PACKAGES).catch((error: Error) => process.stderr.write(`DuckDB cannot be installed: ${error.message}\n`))
 
 const itWithDuckDb = itRequiring('duckdb-cli', isProgramUsable(duckdb, '--version'))
 
@@ -42,7 +37,7 @@ describe('The recipe for DuckDB', () => {
     writeFileSync(join(bin, 'npm'), npm)
     chmodSync(join(bin, 'npm'), 0o755)
     symlinkSync(resolve('lambdas'), join(folder, 'lambdas'))
-    symlinkSync(installed, join(folder, '.duckdb'))
+    symlinkSync(pythonEnvironmentOf(PACKAGES), join(folder, '.duckdb'))
     const token = spawnSync(process.execPath, ['bin/fhir.js', 'token', '--data', data], { encoding: 'utf8' }).stdout.trim()
     headers = { authorization: `Bearer ${token}` }
   })

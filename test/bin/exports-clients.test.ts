@@ -3,20 +3,15 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect } from '@jest/globals'
-import { cacheFolder } from '../engines/engine.ts'
-import { installOnce } from '../engines/install.ts'
+import { installPythonPackages, pythonEnvironmentOf } from '../engines/python.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { type ProcessResult, type RunningServer, runFhir, startTokenServer } from './process.ts'
 
-const VERSION = '1.0.3'
-const installed = join(cacheFolder, `smart-fetch-${VERSION}`)
-const smartFetch = join(installed, 'bin', 'smart-fetch')
+const PACKAGES = ['smart-fetch==1.0.3']
+const smartFetch = join(pythonEnvironmentOf(PACKAGES), 'bin', 'smart-fetch')
 
-await installOnce(installed, [
-  { command: 'python3', arguments: ['-m', 'venv', installed] },
-  { command: join(installed, 'bin', 'pip'), arguments: ['install', '--quiet', `smart-fetch==${VERSION}`] },
-]).catch((error: Error) => process.stderr.write(`smart-fetch cannot be installed: ${error.message}\n`))
+await installPythonPackages(PACKAGES).catch((error: Error) => process.stderr.write(`smart-fetch cannot be installed: ${error.message}\n`))
 
 const itWithSmartFetch = itRequiring('smart-fetch', isProgramUsable(smartFetch, '--version'))
 const itWithCurl = itRequiring('curl', isProgramUsable('curl', '--version'))

@@ -1,24 +1,16 @@
 /** What two clients in Python do: each step by name. */
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { cacheFolder } from '../engines/engine.ts'
-import { installOnce } from '../engines/install.ts'
+import { installPythonPackages, pythonEnvironmentOf } from '../engines/python.ts'
 import { serveToClients } from './client-server.ts'
 import { installBlockReason, runProgram } from './programs.ts'
 import { STEPS, type Step, type StepResults } from './steps.ts'
 
 const PACKAGES = ['fhirclient==4.4.0', 'fhirpy==2.3.1']
-const folder = join(cacheFolder, `python-clients-${createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 8)}`)
-const python = join(folder, 'bin', 'python')
+const python = join(pythonEnvironmentOf(PACKAGES), 'bin', 'python')
 
 const base = serveToClients()
-const reason = await installBlockReason(() =>
-  installOnce(folder, [
-    { command: 'python3', arguments: ['-m', 'venv', folder] },
-    { command: python, arguments: ['-m', 'pip', 'install', '--quiet', ...PACKAGES] },
-  ]),
-)
+const reason = await installBlockReason(() => installPythonPackages(PACKAGES))
 if (reason !== undefined) process.stderr.write(`Clients in Python are not tried: ${reason}\n`)
 const trying = reason === undefined ? it : it.skip
 

@@ -1,0 +1,20 @@
+/** Programs and libraries of PyPI, each set in a virtual environment of its own. */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { cacheFolder } from './engine.ts'
+import { installOnce } from './install.ts'
+
+/** Returns the folder of the environment with these packages. Its commands are in `bin`. `packages`: NAME==VERSION. */
+export function pythonEnvironmentOf(packages: readonly string[]): string {
+  const digest = createHash('sha256').update(packages.join()).digest('hex').slice(0, 8)
+  return join(cacheFolder, `python-${packages[0]!.split('=')[0]}-${digest}`)
+}
+
+/** Rejects if there is no Python or no network. Two processes must not install the same set at a time. */
+export function installPythonPackages(packages: readonly string[]): Promise<void> {
+  const folder = pythonEnvironmentOf(packages)
+  return installOnce(folder, [
+    { command: 'python3', arguments: ['-m', 'venv', folder] },
+    { command: join(folder, 'bin', 'pip'), arguments: ['install', '--quiet', ...packages] },
+  ])
+}
