@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { serveToClients } from './client-server.ts'
 import { fhirKitClient } from './fhir-kit-client.ts'
 import { fhirclientJs } from './fhirclient.ts'
+import { fhirclientOfMember } from './fhirclient-member.ts'
 import { medplum } from './medplum.ts'
+import { describeMemberClaims } from './member-claims.ts'
 import { runSteps, STEPS, type StepResults } from './steps.ts'
 
 const base = serveToClients()
@@ -20,3 +22,5 @@ describe.each(Object.entries(CLIENTS))('%s', (_, client) => {
     expect(done.get(step)).toBe('')
   })
 })
+
+describeMemberClaims('fhirclient.js', fhirclientOfMember)

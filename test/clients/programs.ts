@@ -1,5 +1,6 @@
 /** Clients that are programs of their own: started with the server's base URL, they write a line for each step. */
 import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import type { StepResults } from './steps.ts'
 
 export type Program = { readonly command: string; readonly arguments: readonly string[] }
@@ -23,5 +24,34 @@ export async function installBlockReason(install: () => Promise<unknown>): Promi
   } catch (error) {
     if (process.env.CI !== undefined) throw error
     return (error as Error).message.split('\n', 2).join(' ')
+  }
+}
+
+export type StartedProgram = {
+  /** Returns what a method of the program returns, and throws what it throws. */
+  readonly call: (method: string, ...args: readonly string[]) => Promise<unknown>
+  readonly end: () => Promise<void>
+}
+
+/** Starts a program that is asked line by line. It ends with its input. */
+export function startProgram({ command, arguments: args }: Program): StartedProgram {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (data) => (stderr += data))
+  const ended = new Promise<void>((resolve, reject) => child.once('error', reject).once('close', () => resolve()))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    async call(...asked) {
+      child.stdin.write(`${JSON.stringify(asked)}\n`)
+      const line = await lines.next()
+      if (line.done) throw new Error(`${command} ended without an answer to ${asked}: ${stderr.slice(-2_000)}`)
+      const { result, error } = JSON.parse(line.value)
+      if (error !== undefined) throw new Error(error)
+      return result
+    },
+    async end() {
+      child.stdin.end()
+      await ended
+    },
   }
 }

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { installPythonPackages, pythonEnvironmentOf } from '../engines/python.ts'
 import { serveToClients } from './client-server.ts'
+import { describeMemberClaims } from './member-claims.ts'
 import { installBlockReason, runProgram } from './programs.ts'
+import { pythonClientOfMember } from './python-member.ts'
 import { STEPS, type Step, type StepResults } from './steps.ts'
 
 const PACKAGES = ['fhirclient==4.4.0', 'fhirpy==2.3.1']
@@ -31,3 +33,5 @@ describe.each([
     expect(done.get(step)).toBe('')
   })
 })
+
+for (const name of ['fhirclient', 'fhirpy'] as const) describeMemberClaims(name, (base) => pythonClientOfMember(python, name, base), reason)
