@@ -14,7 +14,10 @@ export type AdditionalResource = {
   /** JSONPath in the referencing resource. It selects References, or the strings in their `reference`. */
   readonly path: string
   readonly resourceTypes: readonly string[]
-  /** Present: the rule applies only to resources that were exported by another rule. Settings cannot contain such rules. */
+  /**
+   * Present: the rule applies only to resources that another rule found, even if they are outside the period of the export. Settings cannot
+   * contain such rules.
+   */
   readonly onlyIfNamed?: true
 }
 

@@ -86,6 +86,20 @@ async function exported(partner: TestClient, parameters: Readonly<Record<string,
   return { lines, types: byType(lines), messages }
 }
 
+/** Returns an instant between the writes so far and the next one. */
+function laterThan(server: SettingsServer): string {
+  server.ahead += 2_000
+  return new Date(Date.now() + server.ahead - 1_000).toISOString()
+}
+
+/** Returns the ids of the exported resources by type, without the Provenance of the transmission. Expects no message. */
+async function idsOf(partner: TestClient, parameters: Readonly<Record<string, string>>) {
+  const { types, messages } = await exported(partner, parameters)
+  expect(messages).toEqual([])
+  const { Provenance: _, ...others } = types
+  return others
+}
+
 const DOCUMENTS = ['bill', 'drug', 'letter', 'note', 'partly', 'plan']
 
 describe('an export for a partner', () => {
@@ -112,6 +126,58 @@ describe('an export for a partner', () => {
         expect([parameters, types.Binary, messages]).toEqual([parameters, ids, []])
       }
     }))
+
+  it('contains a changed Binary although nothing that names it changed since, and no other resource', () =>
+    withDocuments(async (partner, server) => {
+      const since = laterThan(server)
+      const binaries = RESOURCES.filter(({ resourceType }) => resourceType === 'Binary')
+      for (const each of binaries) expect((await server.put(`/Binary/${each.id}`, { ...each, data: 'eQ==' })).status).toBe(200)
+      // A Patient that an exported resource refers to is exported regardless of its time.
+      const all = { Binary: ['letter', 'own', 'plan'], Patient: ['ann'] }
+      expect(await idsOf(partner, { _since: since })).toEqual(all)
+      expect(await idsOf(partner, { _since: since, _type: 'ExplanationOfBenefit,Binary' })).toEqual({})
+      expect(await idsOf(partner, { _since: since, _typeFilter: 'ExplanationOfBenefit?_id=estimated' })).toEqual({ Binary: ['plan'] })
+      expect(await idsOf(partner, { _since: since, _until: laterThan(server) })).toEqual(all)
+      expect(await idsOf(partner, { _since: laterThan(server) })).toEqual({})
+    }))
+
+  it('contains a changed Binary if only its document or only its authorization changed too', () =>
+    withDocuments(async (partner, server) => {
+      const since = laterThan(server)
+      // The document of `plan` and the authorization of `letter` stay as they are.
+      const url = 'http://127.0.0.1/fhir/Binary/letter'
+      for (const each of [documentOf('letter', [url]), claimOf('estimated', ['DocumentReference/plan'], { use: 'predetermination' })])
+        expect((await server.put(`/${each.resourceType}/${each.id}`, each)).status).toBe(200)
+      for (const id of ['letter', 'plan', 'own'])
+        expect((await server.put(`/Binary/${id}`, binaryOf(id, { data: 'eQ==' }))).status).toBe(200)
+      expect(await idsOf(partner, { _since: since })).toEqual({
+        ...{ Binary: ['letter', 'plan'], DocumentReference: ['letter'], ExplanationOfBenefit: ['estimated'], Patient: ['ann'] },
+      })
+      const absolute = laterThan(server)
+      expect((await server.put('/Binary/letter', binaryOf('letter'))).status).toBe(200)
+      expect(await idsOf(partner, { _since: absolute })).toEqual({ Binary: ['letter'] })
+    }))
+
+  it.each([
+    ['few', 0],
+    ['many', 20],
+  ])('contains a Binary from before `_until` if its authorization changed later, among %s Patients', (_, others) =>
+    withDocuments(async (partner, server) => {
+      for (let i = 0; i < others; i++)
+        expect((await server.put(`/Patient/other-${i}`, { resourceType: 'Patient', id: `other-${i}` })).status).toBe(201)
+      const until = laterThan(server)
+      for (const id of ['queued', 'letter', 'plan', 'bill']) {
+        const each = RESOURCES.find((resource) => resource.id === id)!
+        expect((await server.put(`/${each.resourceType}/${id}`, { ...each, language: 'en' })).status).toBe(200)
+      }
+      const { Binary, DocumentReference, ExplanationOfBenefit } = await idsOf(partner, { _until: until })
+      expect([Binary, DocumentReference]).toEqual([
+        ['letter', 'own', 'plan'],
+        ['drug', 'note', 'partly'],
+      ])
+      expect(ExplanationOfBenefit).toEqual(['claim-ann', 'estimated', 'paid', 'withheld'])
+    }),
+  )
 
   it('contains Binaries by a scope of this type or of all types, and none of attributions', () => {
     const granted = (scope: string, type: string) =>

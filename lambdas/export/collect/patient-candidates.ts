@@ -15,14 +15,14 @@ import type { Range } from './range.ts'
 import type { RangeSlice } from './range-slice.ts'
 
 /** Hits or versions per page. */
-const PAGE = 1_000
+export const PAGE = 1_000
 /**
  * Keys held in memory at which a checkpoint stores them in a blob. It is checked after each page, so the keys of one page may exceed it.
  */
 const MAX_HELD_KEYS = 200_000
 
 /** Keys found since the last checkpoint. A checkpoint writes them into a blob. */
-class FoundKeys {
+export class FoundKeys {
   readonly #slice: RangeSlice
   #keys = new Set<string>()
   #range: Range
@@ -110,7 +110,7 @@ function plansOf({ job, selection: { types, ownership } }: RangeSlice, patients:
 }
 
 /** Returns a search without access rules. The collector checks access when it reads the versions. */
-const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], predicate: Predicate): Plan => ({
+export const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], predicate: Predicate): Plan => ({
   ...{ tenant, types, where: predicate, access: 'everything', order: [], limit: PAGE, total: 'none' },
 })
 
@@ -167,5 +167,5 @@ async function collectLatest(slice: RangeSlice, found: FoundKeys, from: number, 
   }
 }
 
-const positionOf = (version: HistoryPosition | undefined): HistoryPosition | undefined =>
+export const positionOf = (version: HistoryPosition | undefined): HistoryPosition | undefined =>
   version && { lastUpdated: version.lastUpdated, type: version.type, id: version.id, versionId: version.versionId }

@@ -7,7 +7,9 @@ import { toResourceKey } from '../../ports/store/resource-key.ts'
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { CHECKPOINT_INTERVAL_MS } from '../job/checkpoint.ts'
 import { type Job, rangeRowsOf, temporaryKeyOf } from '../job/job.ts'
+import { AUTHORIZATION, DOCUMENT } from '../plan/partner-types.ts'
 import type { OmissionReason } from '../select/omission-reason.ts'
+import { selectOutsidePeriod } from '../select/outside-period.ts'
 import { selectReferencedVersions, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
@@ -17,6 +19,7 @@ import { collectHistoryCandidates, collectIndexCandidates } from './patient-cand
 import type { Range, RoundSource } from './range.ts'
 import { roundSourceKeyOf } from './range-planner.ts'
 import { type RangeSlice, rangeSliceOf } from './range-slice.ts'
+import { collectAuthorizations } from './unchanged-authorizations.ts'
 
 /**
  * Keys per lookup. The first page has one key, and each later page at most twice as many as the previous. A page is also so small that its
@@ -35,6 +38,8 @@ export async function collectSlice(parts: ExportParts, job: Job, name: string): 
       return collectIndexCandidates(slice, range, range.sought.patients)
     case 'history':
       return collectHistoryCandidates(slice, range, range.sought.from)
+    case 'authorizations':
+      return collectAuthorizations(slice, range)
     default:
       return new Collector(slice, range, range.sought).collect()
   }
@@ -108,7 +113,9 @@ class Collector {
       this.#output.leaveOut(version, reason)
     }
     const scanned = await selectVersions(selection, versions, leaveOut)
-    if (this.#target.kind === 'candidates') return scanned
+    const isNamed = this.#target.kind === 'references'
+    this.#output.follow(await selectOutsidePeriod(selection, versions, isNamed ? [AUTHORIZATION, DOCUMENT] : [AUTHORIZATION], leaveOut))
+    if (!isNamed) return scanned
     this.#output.follow(scanned)
     // guard: omitted-version-is-not-exported
     const others = versions.filter((version) => !left.has(version))

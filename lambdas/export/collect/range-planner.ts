@@ -1,6 +1,7 @@
 /** Plans the ranges (range.ts) of the second pass. A repetition after a crash finds the stored ranges and does not replace them. */
 import { blobPrefixOf, type Job, rangeRowsOf, segmentRowsOf, temporaryKeyOf } from '../job/job.ts'
 import { readJobScope } from '../plan/job-scope.ts'
+import { exportsDocuments } from '../plan/partner-types.ts'
 import type { Segment } from '../plan/segment.ts'
 import type { ExportParts } from '../step-types.ts'
 import { BUCKET_COUNT } from '../write/key-buckets.ts'
@@ -18,8 +19,9 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
   const { isLookedUp, patients } = await readJobScope(parts, job)
   const rows: Row[] = []
   for await (const row of parts.rows.list<Range>(rangeRowsOf(job.id))) rows.push(row)
-  for (let round: number = isLookedUp ? ROUNDS.index : ROUNDS.references; ; round++) {
-    const targets = await targetsOf(parts, job, round, rows, patients?.size ?? 0)
+  for (let round: number = isLookedUp ? ROUNDS.index : ROUNDS.candidates; ; round++) {
+    const isUnchanged = round === ROUNDS.candidates && !isLookedUp
+    const targets = isUnchanged ? unchangedOf(job) : await targetsOf(parts, job, round, rows, patients?.size ?? 0)
     if (targets.length === 0 && round >= ROUNDS.references) return []
     const open: string[] = []
     for (const [i, each] of targets.entries())
@@ -27,6 +29,9 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
     if (open.length > 0) return open
   }
 }
+
+const unchangedOf = (job: Job): readonly RangeTarget[] =>
+  job.asked.since !== undefined && exportsDocuments(job) ? [{ kind: 'authorizations' }] : []
 
 /** Returns whether the range is done. Stores the row of the range if there is none. */
 async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, existing: readonly Row[]): Promise<boolean> {

@@ -2,8 +2,8 @@
  * Ranges: the second pass of an export, after the scan or in place of it. Each range is a row of the job. A round starts when all ranges of
  * the previous round are done.
  * Rounds 0 to 2 serve exports of few patients. Round 0 searches the index, round 1 reads the history after the transaction time, and round
- * 2 exports the candidates that these found. Rounds from 3 on look up the resources that exported resources refer to, until a round finds
- * no new reference.
+ * 2 exports the candidates that these found. In an export for a partner with `_since`, round 2 finds authorizations whose documents changed
+ * without them. Rounds from 3 on look up the resources that exported resources refer to, until a round finds no new reference.
  */
 import { NO_WRITTEN_FILES, type WrittenFiles } from '../plan/segment.ts'
 import type { BucketRange } from '../write/key-buckets.ts'
@@ -17,6 +17,7 @@ export const ROUNDS = { index: 0, history: 1, candidates: 2, references: 3 } as 
 export type RangeTarget =
   | { readonly kind: 'index'; readonly patients: readonly [from: number, to: number] }
   | { readonly kind: 'history'; readonly from: number }
+  | { readonly kind: 'authorizations' }
   | { readonly kind: 'candidates' | 'references'; readonly buckets: BucketRange }
 
 export type Range = {

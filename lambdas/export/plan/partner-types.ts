@@ -18,13 +18,22 @@ const ATTRIBUTION: readonly string[] = ['Group', 'Patient', 'Coverage']
 
 const FOR_GROUPS = { allowedForGroupExport: true, allowedForPatientExport: false }
 
+/** Types of prior authorizations, of their documents, and of the content of these. */
+export const [AUTHORIZATION, DOCUMENT, CONTENT] = ['ExplanationOfBenefit', 'DocumentReference', 'Binary'] as const
+
 /** Elements of a prior authorization that name its documents. */
 const SUPPORTING_DOCUMENTS = "$.supportingInfo[?$.use == 'preauthorization' || $.use == 'predetermination'].valueReference"
 
-/** Rules that lead from a prior authorization to its documents, and from these to their content. A partner receives no other Binary. */
+/**
+ * Rules that lead from a prior authorization to its documents, and from these to their content. A partner receives no other Binary. The
+ * second rule applies to authorizations outside the period of the export.
+ */
 const AUTHORIZATION_DOCUMENTS: AdditionalResources = {
-  ExplanationOfBenefit: [{ ...FOR_GROUPS, path: SUPPORTING_DOCUMENTS, resourceTypes: ['DocumentReference'] }],
-  DocumentReference: [{ ...FOR_GROUPS, path: '$.content[*].attachment.url', resourceTypes: ['Binary'], onlyIfNamed: true }],
+  [AUTHORIZATION]: [
+    { ...FOR_GROUPS, path: SUPPORTING_DOCUMENTS, resourceTypes: [DOCUMENT] },
+    { ...FOR_GROUPS, path: SUPPORTING_DOCUMENTS, resourceTypes: [DOCUMENT], onlyIfNamed: true },
+  ],
+  [DOCUMENT]: [{ ...FOR_GROUPS, path: '$.content[*].attachment.url', resourceTypes: [CONTENT], onlyIfNamed: true }],
 }
 
 /**
@@ -50,6 +59,12 @@ export function typeSettingsOf<Settings extends TypeSettings>(
   if (partner === undefined) return settings
   return { ...settings, groupTypes: typesOf(partner).types, additionalResources: rulesOf(typesOf(partner)), isForPartner: true }
 }
+
+/** Whether the export contains documents of authorizations with their content. */
+export const exportsDocuments = ({ partner, asked }: { readonly partner?: PartnerExport; readonly asked: Pick<ExportRequest, 'types'> }) =>
+  partner !== undefined &&
+  typesOf(partner).documents[AUTHORIZATION] !== undefined &&
+  [AUTHORIZATION, DOCUMENT, CONTENT].every((type) => asked.types?.includes(type) ?? true)
 
 /** Returns rules that follow each reference to the referenced types, and the rules for documents. */
 const rulesOf = ({ types, referenced, documents }: PartnerTypes): AdditionalResources =>

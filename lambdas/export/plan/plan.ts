@@ -11,7 +11,7 @@ import { withCancellableReads } from './cancellable-reads.ts'
 import { exportTypesOf } from './exported-types.ts'
 import { type JobScope, readJobScope, resolveJobScope, storeJobScope } from './job-scope.ts'
 import { readNamedPatients } from './named-patients.ts'
-import { typeSettingsOf } from './partner-types.ts'
+import { AUTHORIZATION, exportsDocuments, typeSettingsOf } from './partner-types.ts'
 import { storeWithheldPatients } from './permitted-patients.ts'
 import { beginPlanProgress, type PlanProgress, readPlanList, readPlanProgress, storePlanProgress } from './plan-progress.ts'
 import { NO_WRITTEN_FILES, type Segment, type SegmentPiece } from './segment.ts'
@@ -110,13 +110,24 @@ async function completePlan(parts: ExportParts, job: Job, { plan, total = 0, omi
 
 const entriesOf = (extents: readonly TypeExtent[]): number => extents.reduce((sum, { entries }) => sum + entries, 0)
 
+/**
+ * Returns the latest instant that the scan of a type reads. An authorization that changed after `_until` still names the documents of an
+ * export for a partner. With `_since`, such authorizations are found by their documents (collect/unchanged-authorizations.ts).
+ */
+function lastOf(job: Job, type: string): number {
+  const { transactionTime, asked } = job
+  if (type === AUTHORIZATION && asked.since === undefined && exportsDocuments(job)) return transactionTime
+  return Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1)
+}
+
 /** Returns the scan of a type. Data of new members is exported regardless of its time, so the scan then ignores `_since`. */
 function scanOf(
-  { tenant, transactionTime, asked }: Job,
+  job: Job,
   { added }: Pick<JobScope, 'added'>,
   type: string,
-  until = Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1),
+  until = lastOf(job, type),
 ): Omit<ScanRequest, 'cursor' | 'limit'> & { readonly until: number } {
+  const { tenant, transactionTime, asked } = job
   const since = asked.since === undefined ? {} : { deletions: true, ...(added.size === 0 ? { since: asked.since } : {}) }
   return { tenant, type, asOf: transactionTime, ...since, until }
 }

@@ -23,7 +23,7 @@ const MAX_CACHED = 5_000
 
 /**
  * Returns the finder for a level. References to other servers and to contained resources are ignored. System exports follow no references.
- * `isNamed`: true to follow the rules for resources that another exported resource names, and no others.
+ * `isNamed`: true to follow only the rules for resources that another resource names.
  */
 export function referenceFinder(
   level: ExportLevel,
@@ -40,9 +40,11 @@ export function referenceFinder(
     if (deleted) return []
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
     const text = bytes.toString('latin1')
-    const found = scanReferences(text)
-      .map(nameOf)
-      .filter((name) => name.startsWith('Patient/'))
+    const found = isNamed
+      ? []
+      : scanReferences(text)
+          .map(nameOf)
+          .filter((name) => name.startsWith('Patient/'))
     const applicable = rulesByType.get(type)?.filter(({ substrings }) => substrings.some((substring) => text.includes(substring))) ?? []
     if (applicable.length > 0) found.push(...referencesByRules(parsePlainBody(bytes), applicable, nameOf))
     return found

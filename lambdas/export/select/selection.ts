@@ -32,7 +32,7 @@ export type Selection = {
 }
 
 /** Reports a version that cannot be checked and is therefore not exported. */
-type LeaveOut = (version: ResourceVersion, reason: OmissionReason) => void
+export type LeaveOut = (version: ResourceVersion, reason: OmissionReason) => void
 
 /**
  * Returns the versions to export, in their order: those that match type, time, patients and filters, and that the caller may read and

@@ -39,7 +39,7 @@ export class WriterOutput {
     await this.#writer.flush()
   }
 
-  /** Adds references of versions that are already exported and that another exported resource names. */
+  /** Adds references of versions that another resource names. They are already exported, or outside the period of the export. */
   follow(versions: readonly ResourceVersion[]): void {
     for (const version of versions) this.#orLeaveOut(version, () => this.#references.addWhenNamed(version))
   }

@@ -19,7 +19,7 @@ export class ReferencedKeys {
   readonly #selection: Selection
   /** Undefined if all referenced resources are exported anyway, so no reference is followed. */
   readonly #references: ReferenceFinder | undefined
-  /** References of resources that another exported resource names. */
+  /** References of resources that another resource names. */
   readonly #whenNamed: ReferenceFinder
   readonly #keys = new Set<string>()
   /** Some of the keys that are already stored in blobs, so that they are not stored again. Cleared when it grows large. */
@@ -49,7 +49,7 @@ export class ReferencedKeys {
     this.#hold(this.#references?.(version) ?? [])
   }
 
-  /** Adds the references that an exported version has only because another exported resource names it. Throws like `add`. */
+  /** Adds the references that a version has only because another resource names it. Throws like `add`. */
   addWhenNamed(version: ResourceVersion): void {
     this.#hold(this.#whenNamed(version))
   }

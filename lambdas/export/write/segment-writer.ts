@@ -3,10 +3,12 @@ import type { ScanPage, ScanRequest } from '../../ports/store/resource-store.ts'
 import { CHECKPOINT_INTERVAL_MS, storeCheckpoint } from '../job/checkpoint.ts'
 import { type Job, segmentRowsOf } from '../job/job.ts'
 import { JobWatch } from '../job/job-watch.ts'
+import { AUTHORIZATION } from '../plan/partner-types.ts'
 import type { Segment, SegmentPiece } from '../plan/segment.ts'
 import { waitUntilSettled } from '../plan/settled-wait.ts'
 import { selectionOf } from '../select/job-selection.ts'
-import { type Selection, selectVersions } from '../select/selection.ts'
+import { selectOutsidePeriod } from '../select/outside-period.ts'
+import { type LeaveOut, type Selection, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { WriterOutput } from './output.ts'
 
@@ -84,7 +86,10 @@ class Slice {
 
   async #export({ versions, damaged = [], cursor }: ScanPage): Promise<void> {
     for (const version of damaged) this.#output.leaveOut(version, 'damaged')
-    await this.#output.add(await selectVersions(this.#slice.selection, versions, (...left) => this.#output.leaveOut(...left)))
+    const { selection } = this.#slice
+    const leaveOut: LeaveOut = (...left) => this.#output.leaveOut(...left)
+    await this.#output.add(await selectVersions(selection, versions, leaveOut))
+    this.#output.follow(await selectOutsidePeriod(selection, versions, [AUTHORIZATION], leaveOut))
     this.#goOn(versions.length + damaged.length, cursor)
   }
 
