@@ -1,12 +1,12 @@
 /**
  * Prevents the response time of `$member-match` from revealing why no member was matched: a stranger, several members, or a denial. Sends
- * 422 at a multiple of 100 ms after the start of the request.
+ * 422 at a multiple of a second after the start of the request.
  */
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Interaction } from '../interaction.ts'
 
-/** Interval of the responses 422, in milliseconds. Most matches take less. */
-const SLOT = 100
+/** Interval of the responses 422, in milliseconds. A denial takes less, also by an opt-out Group of 200,000 members, which has to be parsed. */
+const SLOT = 1_000
 
 /** Clock and pause. `wait`: in milliseconds. */
 export type MatchTimer = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }

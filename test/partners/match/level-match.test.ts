@@ -25,17 +25,17 @@ const refuse = (status: number) => () => {
 }
 
 it.each([
-  [1, 100],
-  [99, 100],
-  [100, 100],
-  [101, 200],
-  [340, 400],
+  [1, 1_000],
+  [999, 1_000],
+  [1_000, 1_000],
+  [1_001, 2_000],
+  [3_400, 4_000],
 ])('422 that takes %d ms is sent after %d ms', async (taken, sent) => {
   expect(await answeredAfter(taken, refuse(422))).toBe(sent)
 })
 
 it('422 is never sent before a full multiple, whatever fraction of a millisecond the match takes', async () => {
-  for (const taken of [0.25, 99.75, 100.25]) expect((await answeredAfter(taken, refuse(422))) % 100).toBeLessThan(1)
+  for (const taken of [0.25, 999.75, 1_000.25]) expect((await answeredAfter(taken, refuse(422))) % 1_000).toBeLessThan(1)
 })
 
 it('a match, and other errors, are sent at once', async () => {
