@@ -145,7 +145,7 @@ function parseReference(text: string): PackageReference {
   return reference
 }
 
-function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters }: AddedPackage): readonly string[] {
+function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters, replaced }: AddedPackage): readonly string[] {
   const limited = (lines: readonly string[], rest: readonly [one: string, several: string]) =>
     lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), formatCount(lines.length - MAX_LINES, ...rest)] : lines
   return [
@@ -156,10 +156,15 @@ function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters }: AddedPack
     ),
     ...(ofR4.length === 0 ? [] : [`R4 also defines ${several(ofR4)}: a definition of the package is used only where its version is named`]),
     ...limited(
-      parameters.flatMap(({ code, state, reason }) =>
-        state === 'refused' || state === 'shadowed' ? [`searches cannot use its parameter ${code}: ${reason}`] : [],
-      ),
-      ['more parameter cannot be used', 'more parameters cannot be used'],
+      parameters.flatMap(({ code, state, reason }) => {
+        if (state === 'refused') return [`searches cannot use its parameter ${code}: ${reason}`]
+        return state === 'shadowed' ? [`its parameter ${code} is not used: ${reason}`] : []
+      }),
+      ['more parameter is not used', 'more parameters are not used'],
+    ),
+    ...limited(
+      replaced.map((each) => `searches by ${each.code} now mean its parameter, and no longer that of ${nameOf(each.package)}`),
+      ['more parameter is replaced', 'more parameters are replaced'],
     ),
     ...inactiveOf(parameters),
     ...limited(ofTenants.map(formatDefinition), [
@@ -168,6 +173,8 @@ function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters }: AddedPack
     ]),
   ]
 }
+
+const nameOf = ({ name, version }: AddedPackage['replaced'][number]['package']): string => `${name} ${version}`
 
 /** A search parameter of a tenant keeps its code. Validation uses the definitions of packages. */
 function formatDefinition({ tenant, resource, name }: AddedPackage['ofTenants'][number]): string {

@@ -296,6 +296,27 @@ describe('A package that is added to a running server', () => {
     expect(search.status).toBe(200)
   })
 
+  it('names search parameters that it replaces in other packages, and those that it does not use because of them', async () => {
+    const archive = (name: string, expression: string) =>
+      writeArchiveFile({
+        'package/package.json': { name, version: '1.0.0' },
+        'package/SearchParameter-p.json': {
+          ...{ resourceType: 'SearchParameter', id: 'p', url: `http://example.org/${name}/p`, status: 'active', code: 'own-subject' },
+          ...{ name: 'p', description: 'p', base: ['Basic'], type: 'reference', expression },
+        },
+      })
+    expect((await run('add', await archive('example.m', 'Basic.subject'))).err).toBe('')
+    expect((await run('add', await archive('example.z', 'Basic.author'))).err).toBe(
+      'fhir: its parameter own-subject is not used: searches by its code use that of example.m 1.0.0\n',
+    )
+    const replacing = await archive('example.a', 'Basic.author')
+    for (const options of [['--dry-run'], []])
+      expect((await run('add', ...options, replacing)).err).toBe(
+        'fhir: searches by own-subject now mean its parameter, and no longer that of example.m 1.0.0\n',
+      )
+    expect((await run('add', await archive('example.0', 'Basic.author'))).err).toBe('')
+  })
+
   it('is only described by a dry run', async () => {
     const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
     const meaning = { base: ['Basic'], type: 'reference', expression: 'Basic.subject' }

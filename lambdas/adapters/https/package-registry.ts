@@ -125,7 +125,13 @@ function answered(url: URL, signal: AbortSignal, { registry, mayReach }: Registr
   const ask = url.protocol === 'https:' ? request : requestPlain
   return new Promise((resolve, reject) =>
     ask(url, options, resolve)
-      .on('error', (error) => reject(new Error(`${url.origin} cannot be asked (${error.message})`, { cause: error })))
+      .on('error', (error) =>
+        reject(
+          new Error(`${url.origin} cannot be reached (${error.message}). Without it, add the file of the archive: FILE.tgz`, {
+            cause: error,
+          }),
+        ),
+      )
       .end(),
   )
 }

@@ -50,6 +50,8 @@ export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
   /** SearchParameters of the package, each with its state, and a reason if searches cannot use it. */
   readonly parameters: readonly PackageParameter[]
+  /** Parameters of other packages that searches no longer use, because this package defines their codes. */
+  readonly replaced: readonly Pick<PackageParameter, 'code' | 'package'>[]
   /** Types whose index documents are rebuilt for its new search parameters. `documents`: absent if they are not counted. */
   readonly rebuilt: readonly { readonly type: string; readonly documents?: number }[]
   /** Definitions of tenants that have a code or a canonical URL of the package. */
@@ -133,7 +135,7 @@ async function addRead(
   { met, reasons, isDryRun }: Addition,
 ): Promise<AddedPackage> {
   const { label, manifest, content, files, leftOut, ofR4 } = read
-  const { parameters, types } = await parametersBeside(store, read)
+  const { parameters, replaced, types } = await parametersBeside(store, read)
   const effects = await effectsOf({ types, parameters: codesIn(parameters), canonicals: definitionsIn(content) })
   const add = () =>
     auditChange(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
@@ -143,7 +145,7 @@ async function addRead(
   const there = [...(await labelsIn(store)), ...met]
   const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => matchesRequest(each, wanted)))
   return {
-    ...{ ...label, parameters, counts: countsOf(content), ofTenants: effects?.definitions ?? [] },
+    ...{ ...label, parameters, replaced, counts: countsOf(content), ofTenants: effects?.definitions ?? [] },
     rebuilt: types.map((type) => ({ type, ...(effects?.documents === undefined ? {} : { documents: effects.documents[type]! }) })),
     leftOut: [...leftOut, ...retiredIn(content), ...(await baseless(store, content))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
@@ -155,15 +157,25 @@ async function addRead(
 async function parametersBeside(
   store: PackageStore,
   { label, parameters }: ReadPackage,
-): Promise<Pick<AddedPackage, 'parameters'> & { readonly types: readonly string[] }> {
+): Promise<Pick<AddedPackage, 'parameters' | 'replaced'> & { readonly types: readonly string[] }> {
   const others = await readSearchParameters((await store.now()).packages, () => undefined)
-  const known = new Set(mappingsOf(resolvePackageParameters(others)).map(({ base, field }) => `${base} ${field}`))
+  const before = resolvePackageParameters(others)
+  const known = new Set(mappingsOf(before).map(({ base, field }) => `${base} ${field}`))
   const mine = withLimits(resolvePackageParameters([...others, { ...label, parameters }])).filter((each) =>
     isSamePackage(each.package, label),
   )
   const fresh = mappingsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
-  return { parameters: mine, types: [...new Set(fresh.map(({ base }) => base))].toSorted() }
+  const replaced = before.filter((each) => each.package.name !== label.name && isReplaced(each, mine))
+  return { parameters: mine, replaced, types: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
+
+/** Whether `mine` define a code of a parameter with another meaning. */
+function isReplaced({ mappings }: PackageParameter, mine: readonly PackageParameter[]): boolean {
+  const meanings = new Map(mappingsOf(mine).map((each) => [`${each.base} ${each.code}`, meaningOf(each)]))
+  return mappings.some((each) => (meanings.get(`${each.base} ${each.code}`) ?? meaningOf(each)) !== meaningOf(each))
+}
+
+const meaningOf = ({ type, expression, targets }: CustomMapping): string => JSON.stringify([type, expression, targets])
 
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is already added`)
 

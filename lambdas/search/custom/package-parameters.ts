@@ -83,7 +83,7 @@ function compiled(label: PackageLabel, definition: Resource, known: readonly Cus
   }
 }
 
-const COSTLY = 'Its expression may take long. Add it as a SearchParameter of a tenant'
+const COSTLY = 'Its expression is invalid, or may take long. Add it as a SearchParameter of a tenant'
 
 const isAllR4 = (definition: Resource): boolean => {
   const found = typesWithR4Parameter(definition)
@@ -98,5 +98,5 @@ function withPrecedence({ definition: _, ...parameter }: Compiled, taken: Map<st
   for (const { base, code } of mappings) taken.set(`${base} ${code}`, parameter.package)
   if (parameter.state !== 'used' || mappings.length > 0) return { ...parameter, mappings }
   const { name, version } = taken.get(`${first!.base} ${first!.code}`)!
-  return { ...parameter, mappings, state: 'shadowed', reason: `${name} ${version} defines its code` }
+  return { ...parameter, mappings, state: 'shadowed', reason: `searches by its code use that of ${name} ${version}` }
 }
