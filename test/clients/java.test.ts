@@ -3,16 +3,23 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { commandOf, installProgram, type JavaProgram } from '../engines/java.ts'
 import { serveToClients } from './client-server.ts'
+import { describeMemberClaims } from './member-claims.ts'
+import { programOfMember } from './program-member.ts'
 import { installBlockReason, runProgram } from './programs.ts'
 import { STEPS, type StepResults } from './steps.ts'
 
-const CLIENT: JavaProgram = {
-  source: join(import.meta.dirname, 'HapiClient.java'),
+const programOf = (name: string): JavaProgram => ({
+  source: join(import.meta.dirname, `${name}.java`),
   hapi: ['hapi-fhir-client', 'hapi-fhir-structures-r4', 'hapi-fhir-caching-caffeine'],
-}
+})
+const CLIENT = programOf('HapiClient')
+const MEMBER = programOf('HapiMember')
 
 const base = serveToClients()
-const reason = await installBlockReason(() => installProgram(CLIENT))
+const reason = await installBlockReason(async () => {
+  await installProgram(CLIENT)
+  await installProgram(MEMBER)
+})
 if (reason !== undefined) process.stderr.write(`HAPI's client is not tried: ${reason}\n`)
 const trying = reason === undefined ? it : it.skip
 
@@ -29,3 +36,9 @@ describe.each([
     expect(done.get(step)).toBe('')
   })
 })
+
+describeMemberClaims(
+  'HAPI’s client',
+  async (base) => programOfMember({ command: 'java', arguments: [...(await commandOf(MEMBER)), base] }, base),
+  reason,
+)

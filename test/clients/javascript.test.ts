@@ -23,4 +23,4 @@ describe.each(Object.entries(CLIENTS))('%s', (_, client) => {
   })
 })
 
-describeMemberClaims('fhirclient.js', fhirclientOfMember)
+describeMemberClaims('fhirclient.js', async (base) => fhirclientOfMember(base))

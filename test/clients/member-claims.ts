@@ -13,7 +13,7 @@ export type MemberClient = {
 }
 
 /** `reason`: why the client cannot be tried here. */
-export function describeMemberClaims(name: string, open: (base: string) => MemberClient, reason?: string): void {
+export function describeMemberClaims(name: string, open: (base: string) => Promise<MemberClient>, reason?: string): void {
   const trying = reason === undefined ? it : it.skip
   describe(`${name} as the app of a member`, () => {
     let server: MemberServer | undefined
@@ -22,7 +22,7 @@ export function describeMemberClaims(name: string, open: (base: string) => Membe
     beforeAll(async () => {
       if (reason !== undefined) return
       server = await startMemberServer()
-      client = open(server.base)
+      client = await open(server.base)
       patient = await client.logIn(server.signIn)
     })
     afterAll(async () => {

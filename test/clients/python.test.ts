@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { installPythonPackages, pythonEnvironmentOf } from '../engines/python.ts'
 import { serveToClients } from './client-server.ts'
 import { describeMemberClaims } from './member-claims.ts'
+import { programOfMember } from './program-member.ts'
 import { installBlockReason, runProgram } from './programs.ts'
-import { pythonClientOfMember } from './python-member.ts'
 import { STEPS, type Step, type StepResults } from './steps.ts'
 
 const PACKAGES = ['fhirclient==4.4.0', 'fhirpy==2.3.1']
@@ -34,4 +34,6 @@ describe.each([
   })
 })
 
-for (const name of ['fhirclient', 'fhirpy'] as const) describeMemberClaims(name, (base) => pythonClientOfMember(python, name, base), reason)
+const member = (name: string, base: string) => ({ command: python, arguments: [join(import.meta.dirname, 'member.py'), name, base] })
+describeMemberClaims('fhirclient', async (base) => programOfMember(member('fhirclient', base), base, true), reason)
+describeMemberClaims('fhirpy', async (base) => programOfMember(member('fhirpy', base), base), reason)
