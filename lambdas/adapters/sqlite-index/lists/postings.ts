@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { SearchBudget } from '../reading/budget.ts'
-import { type DocSet, docListOf, hasDoc, toBits, union } from './document-sets.ts'
+import { type DocList, type DocSet, docListOf, hasDoc, toBits, union } from './document-sets.ts'
 import { BLOCK_SIZE, docsOfBlock, type PackedBlock, packBlock } from './packed-blocks.ts'
 import { packNumbers } from './packing.ts'
 import { sortInPieces } from './sorted.ts'
@@ -21,6 +21,8 @@ export class Postings {
   /** Unwritten documents by combination number and value. A single one is stored as a number, because most values have one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
+  /** Documents to remove from blocks. */
+  readonly #removals: { readonly combination: number; readonly value: string; readonly doc: number }[] = []
 
   constructor(db: DatabaseSync, budget: SearchBudget) {
     this.#budget = budget
@@ -46,14 +48,24 @@ export class Postings {
     this.#size++
   }
 
+  /** Removes a document. If it is in a block, it is removed by the next `removeWritten`, which must come before any read or `writing`. */
   remove(combination: number, value: string, doc: number): void {
     const terms = this.#pending.get(combination)
     const docs = listed(terms?.get(value))
     const at = docs.lastIndexOf(doc)
-    if (at < 0) return this.#removeWritten(combination, value, doc)
+    if (at < 0) return void this.#removals.push({ combination, value, doc })
     if (docs.length === 1) terms!.delete(value)
     else docs.splice(at, 1)
     this.#size--
+  }
+
+  /** Removes documents from their blocks. Each block is written once for all of them. */
+  removeWritten(): void {
+    for (const removals of Map.groupBy(this.#removals.splice(0), ({ combination, value }) => `${combination} ${value}`).values()) {
+      const { combination, value } = removals[0]!
+      const docs = removals.map(({ doc }) => doc)
+      this.#removeFromBlocks(combination, value, isAscending(docs) ? docs : docs.sort((x, y) => x - y))
+    }
   }
 
   /** Discards unwritten documents and the caches. Must be called after a rollback, because cached blocks may have been rolled back. */
@@ -61,6 +73,7 @@ export class Postings {
     this.#written.clear()
     this.#values.clear()
     this.#pending.clear()
+    this.#removals.length = 0
     this.#size = 0
   }
 
@@ -173,16 +186,19 @@ export class Postings {
     }
   }
 
-  #removeWritten(combination: number, value: string, doc: number): void {
+  #removeFromBlocks(combination: number, value: string, removed: readonly number[]): void {
     this.#values.forget(combination)
-    const block = this.#written.holding(combination, value, doc)
-    if (block === undefined) return
-    if (doc === block[0]) this.#written.drop(combination, value, doc)
-    this.#putAll(
-      combination,
-      value,
-      docsOfBlock(block).filter((each) => each !== doc),
-    )
+    for (let end = removed.length; end > 0; ) {
+      const block = this.#written.holding(combination, value, removed[end - 1]!)
+      if (block === undefined) return
+      const [first] = block
+      let start = end - 1
+      while (start > 0 && removed[start - 1]! >= first) start--
+      const docs = withoutDocs(docsOfBlock(block), removed.slice(start, end))
+      if (docs[0] !== first) this.#written.drop(combination, value, first)
+      this.#putAll(combination, value, docs)
+      end = start
+    }
   }
 
   #putAll(combination: number, value: string, docs: ArrayLike<number>, from = 0): void {
@@ -192,6 +208,16 @@ export class Postings {
 }
 
 const listed = (docs: number | number[] | undefined): number[] => (typeof docs === 'number' ? [docs] : (docs ?? []))
+
+/** Returns the documents without the removed ones. Both are ascending. */
+function withoutDocs(docs: DocList, removed: readonly number[]): DocList {
+  let [n, at] = [0, 0]
+  for (const doc of docs) {
+    while (removed[at]! < doc) at++
+    if (removed[at] !== doc) docs[n++] = doc
+  }
+  return docs.subarray(0, n)
+}
 
 function isAscending(docs: readonly number[]): boolean {
   for (let i = 1; i < docs.length; i++) if (docs[i - 1]! >= docs[i]!) return false

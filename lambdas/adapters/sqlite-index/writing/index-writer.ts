@@ -83,10 +83,10 @@ export class IndexWriter {
   *applying(documents: readonly IndexDocument[], again = false): Generator<undefined, undefined> {
     for (const document of newestVersionsOf(documents, ({ version }) => version))
       for (const piece of this.#put(document, again)) {
-        this.#insertRows()
+        this.#writeRows()
         yield piece
       }
-    this.#insertRows()
+    this.#writeRows()
   }
 
   /** Clears the caches and the pending rows. Must be called after a rollback. */
@@ -125,7 +125,7 @@ export class IndexWriter {
     yield
     if (known !== undefined) this.#hidden.add(known.doc)
     this.#place(doc, put, entry)
-    this.#insertRows()
+    this.#writeRows()
     this.#hidden.delete(doc)
     if (known === undefined) return
     yield
@@ -245,7 +245,8 @@ export class IndexWriter {
     }
   }
 
-  #insertRows(): void {
+  #writeRows(): void {
+    this.#postings.removeWritten()
     this.#places.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
     this.#insert('document', 6, this.#documents)
     this.#insert('place', 4, this.#places)
