@@ -2,7 +2,6 @@
  * Divides long work into time slices, because all requests share one thread. When a slice is used up, the work yields before its next step.
  */
 import { FhirError } from '../fhir/outcome.ts'
-import type { Awaitable } from './interaction.ts'
 
 /** Maximum milliseconds of sliced work in one turn of the event loop. Then the work yields to other requests. */
 const SLICE = 20
@@ -104,7 +103,7 @@ export function limitConcurrency(atOnce: number = AT_ONCE): <T>(task: () => Prom
 }
 
 /** Calls `each` for one item after the other, awaiting each result, in time slices. */
-export async function mapInOrder<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {
+export async function mapInOrder<T, U>(items: Iterable<T>, each: (item: T) => U | Promise<U>): Promise<readonly U[]> {
   const made: U[] = []
   for (const item of items) {
     const pause = yieldIfDue()

@@ -7,17 +7,14 @@ import { namesOthers, withoutTargets } from './provenance-targets.ts'
 
 type Versions = readonly (ResourceVersion | undefined)[]
 
-/** Returns the versions that the partner may receive of the member. Its own Groups are no data of the member. */
-export function allowedAmong({ view, partner }: Access, { timeZone }: SearchContext, versions: Versions): Versions {
+/** Returns whether the partner may receive a version of the member. Its own Groups are no data of the member. */
+export function allowanceOf({ view, partner }: Access, { timeZone }: SearchContext): (version: ResourceVersion) => boolean {
   const limits = partner?.limits
-  if (view === undefined || limits === undefined) return versions
+  if (view === undefined || limits === undefined) return () => true
   const { at: now, excluded, ...window } = limits
   const rules = { ...window, view, now, excluded: new Set(excluded), ...(timeZone === undefined ? {} : { timeZone }) }
-  return versions.map((version) => {
-    if (version === undefined || version.deleted || version.type === 'Group') return version
-    // guard: member-token-shows-allowed-data
-    return isAllowed(rules, version, () => false) === true ? version : undefined
-  })
+  // guard: member-token-shows-allowed-data
+  return (version) => version.deleted || version.type === 'Group' || isAllowed(rules, version, () => false) === true
 }
 
 /**
