@@ -81,12 +81,14 @@ const callerIn = ({
   user,
   access,
   clientAuth,
+  shared,
 }: FhirRequest): { readonly [Field in keyof Required<Omit<Caller, 'isPublic'>>]: Caller[Field] } => ({
   tenant,
   client,
   access,
   clientAuth,
   user,
+  shared,
 })
 
 /**

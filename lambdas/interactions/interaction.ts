@@ -81,7 +81,15 @@ export type Caller = {
   readonly clientAuth: ClientAuth
   /** Set for a request without credentials that the setting publicRead allows. Smaller limits apply to its search. */
   readonly isPublic?: true
+  /** Present for a Bundle and its entries. */
+  readonly shared?: SharedResults | undefined
 }
+
+/**
+ * Results that the entries of a Bundle share. `searchable`: access for the searches of a partner with a member in context. The first search
+ * sets it.
+ */
+export type SharedResults = { searchable?: Promise<Access> }
 
 /** Context that a Bundle shares with its entries: caller and server. `requestId`: identifies the request in logs and responses. */
 export type RequestContext = Caller & {

@@ -1,6 +1,6 @@
 /** FHIR batch and transaction: one request, many interactions. https://hl7.org/fhir/R4/http.html#transaction */
 import { fhirError } from '../../fhir/outcome.ts'
-import type { Interaction } from '../interaction.ts'
+import type { FhirRequest, Interaction } from '../interaction.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
 import { batch } from './batch.ts'
@@ -13,7 +13,8 @@ const STORED = 'one of another type is stored by POST [base]/Bundle'
 /** Creates the interaction for batches and transactions. `perform`: runs an entry through the pipeline of its own interaction. */
 export const bundle = (ports: WritePorts, perform: EntryRunner): Interaction => {
   const runs = { batch: batch(perform), transaction: transaction(ports, perform) }
-  return async (request) => {
+  return async (received) => {
+    const request: FhirRequest = { ...received, shared: {} }
     const { resourceType, type } = bodyOf(request)
     if (resourceType !== 'Bundle') throw fhirError(400, 'invalid', 'The body of a POST to the base is a Bundle', 'resourceType')
     if (type !== 'batch' && type !== 'transaction')

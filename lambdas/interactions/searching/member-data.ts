@@ -2,6 +2,7 @@
  * Searches of a partner with a member in context. The index cannot decide which resources the partner may receive. So the server reads the
  * resources of the member first, and the search finds only those that a read shows. Totals, order and groups are exact.
  */
+import type { Access } from '../../access/access.ts'
 import { LISTED_PARTNER_TYPES, withSearchable } from '../../access/partner-access.ts'
 import { ruleFor } from '../../access/rules.ts'
 import { fhirError } from '../../fhir/outcome.ts'
@@ -18,10 +19,19 @@ export const MAX_MEMBER_RESOURCES = 20_000
 /** Maximum hits of one lookup. */
 const MAX_HITS = 1_000
 
-/** Returns the request with the ids of the resources that its searches may find. Returns requests of other callers unchanged. */
+/**
+ * Returns the request with the ids of the resources that its searches may find. Returns requests of other callers unchanged. The entries of
+ * a Bundle share the ids. A partner cannot write, so none of them changes the ids.
+ */
 export async function withMemberData(ports: MemberPorts, request: FhirRequest): Promise<FhirRequest> {
-  const { access, tenant, reading } = request
+  const { access, shared = {} } = request
   if (access.partner?.limits === undefined) return request
+  shared.searchable ??= searchableAccess(ports, request)
+  return { ...request, access: await shared.searchable }
+}
+
+async function searchableAccess(ports: MemberPorts, request: FhirRequest): Promise<Access> {
+  const { access, tenant, reading } = request
   const rules = LISTED_PARTNER_TYPES.flatMap((type) => {
     const rule = ruleFor(access, type, 'r', reading)
     return rule === undefined ? [] : [[type, rule] as const]
@@ -47,7 +57,7 @@ export async function withMemberData(ports: MemberPorts, request: FhirRequest): 
     after = hits.at(-1)?.position
     isMore = more
   }
-  return { ...request, access: withSearchable(access, ids) }
+  return withSearchable(access, ids)
 }
 
 const tooMany = () =>
