@@ -1,5 +1,5 @@
 /** The store as a caller sees it. */
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { type CallerAccess, visibleStoreOf } from '../../lambdas/interactions/visible-store.ts'
 import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
@@ -51,4 +51,21 @@ it.each<readonly [what: string, caller: Pick<CallerAccess, 'access' | 'showsNone
   })
   expect(shown).toEqual(versions)
   expect(turns).toBeGreaterThanOrEqual(VERSIONS - 2)
+})
+
+describe('a store of versions for no response', () => {
+  const claimOf = (type: string) => {
+    const body = { resourceType: type, id: 'c', use: 'claim', total: [{ amount: { value: 5, currency: 'USD' } }] }
+    return versionOf(writeOf(resourceKeyOf('t', type, 'c'), { body, compartments: ['Patient/ann'] }))
+  }
+  const readAs = (type: string, caller: Pick<CallerAccess, 'showsNone'>) =>
+    seenBy({ access: { ...WHOLE_ACCESS, view: 'payer' }, ...caller }, [claimOf(type)])
+
+  it('keeps the amounts that the view removes', async () => {
+    expect(await readAs('ExplanationOfBenefit', { showsNone: true })).toEqual([claimOf('ExplanationOfBenefit')])
+    const [shown] = await readAs('ExplanationOfBenefit', {})
+    expect(Buffer.from(shown!.body).toString()).not.toContain('USD')
+  })
+
+  it('hides the types that the view hides', async () => expect(await readAs('Claim', { showsNone: true })).toEqual([undefined]))
 })
