@@ -12,7 +12,7 @@ export const PARTNER_TYPES: readonly string[] = [
 ]
 
 /** Elements by type whose references a partner receives only if it may read their resources. */
-export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target'] }
+export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target', 'entity'] }
 
 /** Types that the types with data of a member may refer to. */
 export const REFERENCED_TYPES: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication']

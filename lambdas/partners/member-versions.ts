@@ -3,7 +3,7 @@ import type { Access } from '../access/access.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { isAllowed } from './partner-rules.ts'
-import { namesOthers, withoutTargets } from './provenance-targets.ts'
+import { namesOthers, withoutWithheld } from './provenance-targets.ts'
 
 type Versions = readonly (ResourceVersion | undefined)[]
 
@@ -18,8 +18,8 @@ export function allowanceOf({ view, partner }: Access, { timeZone }: SearchConte
 }
 
 /**
- * Returns the versions with Provenances that name only targets that the partner may read. `visible`: reads the visible
- * ones of resources. Absent: all targets stay.
+ * Returns the versions with Provenances that name only targets and entities that the partner may read. `visible`: reads the visible
+ * ones of resources. Absent: all stay.
  */
 export async function withShownTargets(
   { clauses }: Access,
@@ -40,7 +40,7 @@ export async function withShownTargets(
     if (version?.type !== 'Provenance' || version.deleted) return version
     // guard: member-token-shows-no-provenance-of-others
     if (namesOthers(version, isMember)) return undefined
-    return visible === undefined ? version : withoutTargets(version, reading, (keys) => withheldAmong(keys, visible))
+    return visible === undefined ? version : withoutWithheld(version, reading, (keys) => withheldAmong(keys, visible))
   }
   const seen: (ResourceVersion | undefined)[] = []
   for (const version of versions) seen.push(await shownOf(version))

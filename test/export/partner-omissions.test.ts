@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
 import type { JobScope } from '../../lambdas/export/plan/job-scope.ts'
+import { partnerExportAccess } from '../../lambdas/export/plan/partner-types.ts'
 import { type Selection, selectReferencedVersions, selectVersions } from '../../lambdas/export/select/selection.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import { customMappingsOf } from '../../lambdas/search/custom/custom-parameters.ts'
@@ -91,6 +92,52 @@ describe('an export for a partner', () => {
         ['some', 'Observation/new', 'Organization/payer', 'Observation/missing'],
       ],
     ])
+  })
+
+  it('names no resource in a Provenance that the partner does not receive', async () => {
+    const world = await ExportWorld.open()
+    await world.save(1, patient('ann'), patient('bert'), GROUP, dated('new', WITHIN), dated('gone', WITHIN), dated('old', BEFORE))
+    const medication = { resourceType: 'MedicationAdministration', id: 'of-bert', subject: referenceTo('Patient/bert') }
+    const binary = { resourceType: 'Binary', id: 'any', contentType: 'text/plain', data: 'eA==' }
+    const remittance = { resourceType: 'PaymentReconciliation', id: 'paid', status: 'active' }
+    await world.save(1, observation('of-bert', { subject: 'Patient/bert' }), medication, binary, remittance, OPT_OUT)
+    await world.save(1, provenance('of-bert', 'Observation/of-bert'), { resourceType: 'Organization', id: 'payer' })
+    const hidden = [
+      ...['PaymentReconciliation/paid', 'MedicationAdministration/of-bert', 'Binary/any', 'Consent/opt-out', 'Observation/old'],
+      ...['Observation/of-bert', 'Provenance/of-bert'],
+    ]
+    const entityOf = (name: string): Tree => ({ role: 'source', what: { reference: name, display: `about ${name}` } })
+    const elsewhere = { role: 'source', what: { reference: 'http://elsewhere.example/fhir/Observation/1' } }
+    const sources = ['Observation/new', 'Observation/gone', 'Organization/payer', 'Observation/missing'].map(entityOf)
+    const text = { status: 'generated', div: '<div>PaymentReconciliation/paid</div>' }
+    const whole = { ...provenance('whole', 'Observation/new'), text, entity: sources }
+    const contained = [{ resourceType: 'Organization', id: 'bank' }]
+    const agent = [{ who: referenceTo('#bank') }]
+    await world.save(1, whole, { ...provenance('cut', 'Observation/new', ...hidden), text, entity: [elsewhere, ...hidden.map(entityOf)] })
+    await world.save(1, {
+      ...{ ...provenance('source', 'Observation/new'), contained },
+      entity: [{ ...entityOf('PaymentReconciliation/paid'), agent }, entityOf('Patient/bert')],
+    })
+    await world.remove(2, 'Observation/gone')
+    // The request names no type of a target. A partner may receive them all the same.
+    const access = partnerExportAccess(WHOLE_ACCESS.clauses, FOR_PROVIDER!, 'g')
+    const { Provenance = [] } = await exported(world, { access, groupAccess: WHOLE_ACCESS, asked: { types: ['Patient', 'Provenance'] } })
+    expect(Provenance.filter(({ id }) => id.length < 20).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+      { ...provenance('cut', 'Observation/new'), entity: [elsewhere] },
+      provenance('source', 'Observation/new'),
+      whole,
+    ])
+  })
+
+  it('names no target in a Provenance that the scopes of the token do not cover', async () => {
+    const world = await ExportWorld.open()
+    await world.save(1, patient('ann'), GROUP, dated('new', WITHIN), provenance('of-ann', 'Patient/ann', 'Observation/new'))
+    const clauses = WHOLE_ACCESS.clauses.flatMap((clause) => ['Patient', 'Provenance'].map((type) => ({ ...clause, type })))
+    const { Provenance = [] } = await exported(world, {
+      access: partnerExportAccess(clauses, FOR_PROVIDER!, 'g'),
+      groupAccess: WHOLE_ACCESS,
+    })
+    expect(Provenance.filter(({ id }) => id.length < 20)).toEqual([provenance('of-ann', 'Patient/ann')])
   })
 
   it('lists only permitted members of the Group', async () => {

@@ -163,7 +163,9 @@ describe('a payer with a member in context', () => {
     withHidden(async ({ member, operator }) => {
       const put = async (id: string, ...targets: readonly string[]) => {
         const target = targets.map((reference) => ({ reference }))
-        const provenance = { resourceType: 'Provenance', id, target, recorded: '2026-01-01T00:00:00Z', agent: [{ who: { display: 'x' } }] }
+        const entity = targets.map((reference) => ({ role: 'source', what: { reference } }))
+        const fields = { target, entity, recorded: '2026-01-01T00:00:00Z', agent: [{ who: { display: 'x' } }] }
+        const provenance = { resourceType: 'Provenance', id, ...fields }
         expect((await operator.put(`/Provenance/${id}`, provenance)).status).toBe(201)
       }
       await put('own', 'Patient/ann', 'Observation/shown', 'Observation/old', 'Observation/sensitive', 'Observation/weight-bert')
@@ -172,7 +174,8 @@ describe('a payer with a member in context', () => {
       for (const id of ['load', 'hidden'])
         for (const rest of ['', '/_history', '/_history/1']) expect((await member.get(`/Provenance/${id}${rest}`)).status).toBe(404)
       const shown = [{ reference: 'Patient/ann' }, { reference: 'Observation/shown' }]
-      expect((await member.get('/Provenance/own')).body.target).toEqual(shown)
+      const { target, entity } = (await member.get('/Provenance/own')).body
+      expect([target, entity]).toEqual([shown, shown.map((what) => ({ role: 'source', what }))])
       expect((await member.get('/Provenance/own/_history')).body.entry[0].resource.target).toEqual(shown)
       for (const path of ['/Provenance', '/Patient/ann/Provenance', '/Patient?_revinclude=Provenance:target', '/Patient/ann/$everything']) {
         const { body } = await member.get(path)
@@ -183,6 +186,7 @@ describe('a payer with a member in context', () => {
       const hidden = ['Observation/old', 'Observation/sensitive', 'Observation/weight-bert', 'Patient/bert', 'Observation/nothing', 'old']
       for (const name of hidden) {
         expect(await asked(`Provenance?target=${name}`)).toEqual([`Provenance?target=${name}`, 0])
+        expect(await asked(`Provenance?entity=${name}`)).toEqual([`Provenance?entity=${name}`, 0])
         const reverse = `Patient?_has:Provenance:target:target=${name}`
         expect(await asked(reverse)).toEqual([reverse, 0])
         const several = `Provenance?target=${name},Observation/shown`
@@ -197,7 +201,15 @@ describe('a payer with a member in context', () => {
         '_group=patient',
       ])
         expect(await asked(`Provenance?${query}`)).toEqual([`Provenance?${query}`, 1])
-      for (const query of ['_sort=target', '_group=target', 'target:identifier=x', 'target:missing=true'])
+      expect(await asked('Provenance?entity=Observation/shown')).toEqual(['Provenance?entity=Observation/shown', 1])
+      for (const query of [
+        '_sort=target',
+        '_group=target',
+        '_sort=entity',
+        'entity:missing=true',
+        'target:identifier=x',
+        'target:missing=true',
+      ])
         expect([query, (await member.get(`/Provenance?${query}`)).status]).toEqual([query, 403])
       expect((await member.get('/Provenance?_summary=count')).body.total).toBe(1)
     }))

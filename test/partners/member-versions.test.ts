@@ -38,6 +38,22 @@ it('reads each target of a page once', async () => {
   expect(read).toEqual(['Patient/ann', 'Observation/shown', 'Observation/hidden'])
 })
 
+it('shows no entity, narrative or contained resource that names a hidden resource', async () => {
+  const visible = async (keys: readonly ResourceKey[]) => keys.map((key) => (key.id === 'hidden' ? undefined : versionOf(writeOf(key))))
+  const body = {
+    ...{ resourceType: 'Provenance', id: 'of-load', target: [referenceTo('Patient/ann')], text: { div: 'hidden' } },
+    contained: [{ resourceType: 'Organization', id: 'bank' }],
+    entity: [
+      { what: referenceTo('Observation/shown') },
+      { what: referenceTo('Observation/hidden'), agent: [{ who: referenceTo('#bank') }] },
+    ],
+  }
+  const version = versionOf(writeOf(resourceKeyOf('t', 'Provenance', 'of-load'), { body, compartments: ['Patient/ann'] }))
+  const [shown] = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, [version], visible)
+  const { contained: _, text: __, ...rest } = body
+  expect(JSON.parse(Buffer.from(shown!.body).toString())).toEqual({ ...rest, entity: [body.entity[0]] })
+})
+
 it('keeps all targets of Provenances that no response has', async () => {
   const shown = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, PAGE)
   expect(shown).toEqual([PAGE[0], PAGE[1], undefined])

@@ -152,6 +152,7 @@ describe('a partner', () => {
     ['Observation?performer:Patient.family=x', 403],
     ['Observation?performer:PractitionerRole.practitioner.family=x', 202],
     ['Provenance?target=Observation/a', 403],
+    ['Provenance?entity=Observation/a', 403],
     ['Provenance?recorded=gt2020', 202],
     ['ExplanationOfBenefit?status=active', 202],
     ['ExplanationOfBenefit?outcome=partial', 202],

@@ -94,7 +94,8 @@ async function permitted(
   const { patients = new Set() } = jobScope
   if (job.partner === undefined || jobScope.limits === undefined) return versions
   const isPermitted = permissionOf(selection, job.partner, jobScope.limits)
-  const rules = { ownership, patients, view: job.partner.view, isPermitted }
+  const isReadable = (version: ResourceVersion) => mayExport(selection, version)
+  const rules = { ownership, patients, view: job.partner.view, isReadable, isPermitted }
   const allowed = await passing(versions, isPermitted, leaveOut)
   if (!allowed.some(({ type }) => type === 'Provenance' || type === 'Group')) return allowed
   const changed = new Map<ResourceVersion, ResourceVersion>()
