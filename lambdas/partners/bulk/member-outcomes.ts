@@ -1,7 +1,7 @@
 /** Decides for each member of a request whether it is a match. */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { findDeniers } from '../consent/permitted-members.ts'
+import { findDeniers, isDeniedTo } from '../consent/permitted-members.ts'
 import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
 import { findMembers } from '../match/find-member.ts'
 import type { SentPerson } from '../match/match-rules.ts'
@@ -76,10 +76,10 @@ async function permittedOutcomes(
   data: MemberData,
   matched: readonly MatchedMember[],
   context: MatchContext,
-  { permittedUntil, isTreated }: SentPermissions,
+  { permittedUntil, providersOf, isTreated }: SentPermissions,
 ): Promise<ReadonlyMap<number, MemberOutcome>> {
   const { partner, settings, now } = context
-  const deniers = await findDeniers(data, context, [...new Set(matched.map(({ patient }) => patient))], now)
+  const denials = await findDeniers(data, context, [...new Set(matched.map(({ patient }) => patient))], now)
   const ids = matched.map(({ member, patient }) =>
     storedConsentIdOf(storedConsentOf(member.consent, { partner, patient, sentPatient: member.patient, bases: data.reading })),
   )
@@ -88,7 +88,7 @@ async function permittedOutcomes(
     // guard: treatment-is-listed
     if (!isTreated(member.consent, patient)) return noMatch('not treated')
     // guard: denial-of-member-counts-in-bulk
-    if (deniers.has(patient)) return (settings.reportOptOut ? constrained : noMatch)('denied')
+    if (isDeniedTo(denials, patient, providersOf(member.consent))) return (settings.reportOptOut ? constrained : noMatch)('denied')
     const left = consent === undefined ? until : permittedUntil(consent)
     // guard: revoked-consent-permits-nothing-in-bulk
     if (left === undefined) return noMatch('denied')

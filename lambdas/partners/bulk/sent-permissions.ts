@@ -1,6 +1,6 @@
 /** Judges the sent permissions to receive data of members: the Consent of a member, or the attestation of a provider. */
 import type { Resource } from '../../fhir/resource.ts'
-import { type Attestation, readAttestation } from '../consent/attestation.ts'
+import { type Attestation, partiesOf, readAttestation } from '../consent/attestation.ts'
 import { type Directory, findInDirectory, findListedPatients } from '../consent/attestation-directory.ts'
 import { permissionOf } from '../consent/payer-consent.ts'
 import type { PartyIdentifier } from '../elements.ts'
@@ -14,6 +14,8 @@ export type SentPermissions = {
    * not.
    */
   readonly permittedUntil: (consent: Resource) => number | undefined
+  /** Returns the providers that the attestation names. None between payers. */
+  readonly providersOf: (consent: Resource) => readonly PartyIdentifier[]
   /** Whether the provider of the attestation treats the Patient, as the settings require. True between payers. */
   readonly isTreated: (consent: Resource, patient: string) => boolean
 }
@@ -27,7 +29,7 @@ function payerPermissions({ reading: { timeZone } }: MemberData, { settings, ide
   const { payer, sensitiveLabels, longest } = settings
   const recipient = identifiers === undefined ? {} : { recipient: identifiers }
   const circumstances = { now, payer, sensitiveLabels, longest, ...recipient, ...(timeZone === undefined ? {} : { timeZone }) }
-  return { permittedUntil: (consent) => permissionOf(consent, circumstances), isTreated: () => true }
+  return { permittedUntil: (consent) => permissionOf(consent, circumstances), providersOf: () => [], isTreated: () => true }
 }
 
 async function providerPermissions(data: MemberData, consents: readonly Resource[], context: MatchContext): Promise<SentPermissions> {
@@ -48,6 +50,10 @@ async function providerPermissions(data: MemberData, consents: readonly Resource
       if (attestation === undefined || !partiesOf(attestation).some((npi) => isOwn(npi) || directory.has(npi.value))) return undefined
       return Math.min(attestation.until ?? Number.POSITIVE_INFINITY, now + settings.longest)
     },
+    providersOf(consent) {
+      const attestation = readAttestation(consent, instant)
+      return attestation === undefined ? [] : partiesOf(attestation)
+    },
     isTreated(consent, patient) {
       if (listed === undefined) return true
       const providers = readAttestation(consent, instant)?.providers ?? []
@@ -55,8 +61,6 @@ async function providerPermissions(data: MemberData, consents: readonly Resource
     },
   }
 }
-
-const partiesOf = ({ providers, organizations }: Attestation): readonly PartyIdentifier[] => [...providers, ...organizations]
 
 /** Returns the Patients that each provider treats by the Groups of the payer. */
 async function listedByNpi(

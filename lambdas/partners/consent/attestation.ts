@@ -36,6 +36,9 @@ export function readAttestation(consent: Resource, { now, timeZone }: Instant): 
   return { providers, organizations: npisOf(consent.organization), ...(until === undefined ? {} : { until }) }
 }
 
+/** Returns the NPIs of the providers and of their organizations. */
+export const partiesOf = ({ providers, organizations }: Attestation): readonly PartyIdentifier[] => [...providers, ...organizations]
+
 const isPast = (dateTime: unknown, now: number, timeZone: string | undefined): boolean =>
   typeof dateTime === 'string' && (parseDateRange(dateTime, timeZone)?.low ?? Number.POSITIVE_INFINITY) <= now
 

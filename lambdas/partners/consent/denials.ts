@@ -3,7 +3,7 @@ import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import type { PartnerKind } from '../../ports/rows/clients.ts'
 import { CONSENT_PURPOSES, RECIPIENT } from '../codes.ts'
 import { codesOf, covers, hasCode, identifierOf, itemsOf, type PartyIdentifier } from '../elements.ts'
-import { isAmong, recipientsOf } from './actors.ts'
+import { recipientsOf } from './actors.ts'
 
 /** Purpose code of the API that a kind of partners uses. */
 const PURPOSES: Readonly<Record<PartnerKind, string>> = { payer: 'payer-to-payer', provider: 'provider-access' }
@@ -18,21 +18,40 @@ export function mayDeny(body: Uint8Array): boolean {
 }
 
 /** Whether the Consent denies that data goes to the partner. `now`: milliseconds since 1970. */
-export function isDenial(consent: Resource, recipient: Recipient, now: number, timeZone?: string): boolean {
+export function isDenial(consent: Resource, { kind, identifiers }: Recipient, now: number, timeZone?: string): boolean {
+  if (!deniesKind(consent, kind, now, timeZone)) return false
+  const named = namedRecipientsOf(consent, kind)
+  // guard: denial-of-unknown-recipient
+  if (named === undefined || identifiers === undefined) return true
+  return isNamed(named, identifiers)
+}
+
+/** Returns the organizations and persons to which alone the Consent denies the data of a member, or none for another Consent. */
+export const deniedProvidersOf = (consent: Resource, now: number, timeZone?: string): readonly PartyIdentifier[] =>
+  deniesKind(consent, 'provider', now, timeZone) ? (namedRecipientsOf(consent, 'provider') ?? []) : []
+
+/** Whether a recipient of a denial has one of the identifiers. A recipient without a system equals those of every system. */
+export const isNamed = (recipients: readonly PartyIdentifier[], identifiers: readonly PartyIdentifier[]): boolean =>
+  recipients.some(({ system, value }) =>
+    identifiers.some((own) => own.value === value && (system === undefined || own.system === undefined || own.system === system)),
+  )
+
+/** Whether the Consent denies the data to partners of this kind, or to some of them. */
+function deniesKind(consent: Resource, kind: PartnerKind, now: number, timeZone?: string): boolean {
   const { type, period } = (consent.provision ?? {}) as Element
   if (consent.status !== 'active' || type !== 'deny' || !covers(period, now, timeZone)) return false
   const purposes = itemsOf(consent.category).flatMap((each) => codesOf(each, CONSENT_PURPOSES))
-  if (purposes.length > 0 && !purposes.includes(PURPOSES[recipient.kind])) return false
-  return recipient.kind === 'payer' || concernsProvider(consent, recipient)
+  return purposes.length === 0 || purposes.includes(PURPOSES[kind])
 }
 
-/** Whether a denial applies to the provider: it names no recipient, the provider, or a recipient without an identifier. */
-function concernsProvider(consent: Resource, { identifiers }: Recipient): boolean {
+/**
+ * Returns the recipients to which alone a denial applies. Returns undefined if it applies to all: because it names none, or one without an
+ * identifier, or because payers are not told apart.
+ */
+function namedRecipientsOf(consent: Resource, kind: PartnerKind): readonly PartyIdentifier[] | undefined {
   const { provision } = consent
   const recipients = itemsOf(isElement(provision) ? provision.actor : undefined).filter(({ role }) => hasCode(role, RECIPIENT))
   const isKnown = ({ reference }: Element): boolean =>
     isElement(reference) && isElement(reference.identifier) && identifierOf(reference.identifier).length > 0
-  // guard: denial-of-unknown-recipient
-  if (identifiers === undefined || !recipients.every(isKnown)) return true
-  return recipients.length === 0 || isAmong(recipientsOf(consent), identifiers)
+  return kind === 'payer' || recipients.length === 0 || !recipients.every(isKnown) ? undefined : recipientsOf(consent)
 }

@@ -8,8 +8,8 @@ import type { Resource } from '../../fhir/resource.ts'
 import { itemsOf, type PartyIdentifier, referenceOf } from '../elements.ts'
 import type { MemberData } from '../member-data.ts'
 import { isAmong, recipientsOf } from './actors.ts'
-import { readAttestation } from './attestation.ts'
-import { isDenial, mayDeny, type Recipient } from './denials.ts'
+import { partiesOf, readAttestation } from './attestation.ts'
+import { deniedProvidersOf, isDenial, isNamed, mayDeny, type Recipient } from './denials.ts'
 import { findLinkedRecords } from './linked-records.ts'
 import { OptOutGroups } from './opt-out-groups.ts'
 import { findByPatients, patientNameOf } from './patient-lookup.ts'
@@ -28,6 +28,9 @@ export type WithheldReason = DenialReason | 'no-consent' | 'consent-ended' | 'co
 export type MemberPermission =
   | { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
   | { readonly isPermitted: false; readonly reason: WithheldReason }
+
+/** Permission by one Consent. `providers`: those that an attestation names; absent for other Consents. */
+type Permit = { readonly permission: MemberPermission; readonly providers?: readonly PartyIdentifier[] }
 
 /**
  * `payer`: identifiers of this payer. `now`: milliseconds since 1970. `attestedBy`: identifier value that marks the provider whose stored
@@ -55,11 +58,19 @@ export function memberJudge(context: PermissionContext): MemberJudge {
     // guard: payer-needs-consent-of-member
     const initial: MemberPermission = judge === undefined ? { isPermitted: true, excluded: [] } : withheld('no-consent')
     const permissions = new Map(patients.map((patient) => [patient, initial]))
-    const judgeOwn = (patient: string, consent: Resource): void =>
-      void permissions.set(patient, widerOf(permissions.get(patient)!, judge!(consent)))
+    const attested: (readonly [patient: string, permit: Permit])[] = []
+    const add = (patient: string, each: MemberPermission): void => void permissions.set(patient, widerOf(permissions.get(patient)!, each))
+    const judgeOwn = (patient: string, consent: Resource): void => {
+      const permit = judge!(consent)
+      if (permit.providers === undefined) add(patient, permit.permission)
+      else attested.push([patient, permit])
+    }
     const denials = await findDenials(context, groups, patients, judge === undefined ? undefined : judgeOwn)
+    // A denial to one provider ends the attestations of this provider only.
+    for (const [patient, { permission, providers = [] }] of attested)
+      add(patient, isDeniedTo(denials, patient, providers) ? withheld('denied') : permission)
     // guard: denial-outweighs-permissions
-    for (const [patient, reason] of denials) permissions.set(patient, withheld(reason))
+    for (const [patient, reason] of denials.reasons) permissions.set(patient, withheld(reason))
     return permissions
   }
 }
@@ -69,22 +80,27 @@ export function memberJudge(context: PermissionContext): MemberJudge {
  * permission. Denials in records that are linked to the Patient count too. `patient`: id of the Patient. `now`: in milliseconds since 1970.
  */
 export async function deniesPayers(data: MemberData, patient: string, now: number): Promise<boolean> {
-  return (await findDeniers(data, { kind: 'payer' }, [patient], now)).has(patient)
+  return (await findDeniers(data, { kind: 'payer' }, [patient], now)).reasons.has(patient)
 }
 
-/** Returns the Patients among these that deny that data goes to the partner. `patients`: distinct ids. */
-export async function findDeniers(
-  data: MemberData,
-  recipient: Recipient,
-  patients: readonly string[],
-  now: number,
-): Promise<ReadonlySet<string>> {
-  const groups = new OptOutGroups(data, recipient.kind, now)
-  return new Set((await findDenials({ data, recipient, now }, groups, patients)).keys())
+/** Denials of members. `named`: by Patient, the providers to which alone it denies its data. The partner itself is none of them. */
+export type Denials = {
+  readonly reasons: ReadonlyMap<string, DenialReason>
+  readonly named: ReadonlyMap<string, readonly PartyIdentifier[]>
 }
+
+/** Whether the Patient denies its data to the partner, or to one of the providers that treat it. */
+export function isDeniedTo({ reasons, named }: Denials, patient: string, providers: readonly PartyIdentifier[]): boolean {
+  // guard: denial-to-treating-provider
+  return reasons.has(patient) || isNamed(named.get(patient) ?? [], providers)
+}
+
+/** Returns the denials of these Patients. `patients`: distinct ids. */
+export const findDeniers = (data: MemberData, recipient: Recipient, patients: readonly string[], now: number): Promise<Denials> =>
+  findDenials({ data, recipient, now }, new OptOutGroups(data, recipient.kind, now), patients)
 
 /**
- * Returns the reason for each Patient that denies. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. Absent: only
+ * Returns the denials of the Patients. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. Absent: only
  * denials are parsed.
  */
 async function findDenials(
@@ -92,16 +108,19 @@ async function findDenials(
   groups: OptOutGroups,
   patients: readonly string[],
   judgeOwn?: (patient: string, consent: Resource) => void,
-): Promise<ReadonlyMap<string, DenialReason>> {
+): Promise<Denials> {
   const { patientsOf, unread } = await findLinkedRecords(data, patients)
   const records = [...patientsOf.keys()]
-  const denials = new Map<string, DenialReason>()
-  const deny = (record: string, reason: DenialReason): void => patientsOf.get(record)?.forEach((each) => void denials.set(each, reason))
+  const reasons = new Map<string, DenialReason>()
+  const named = new Map<string, readonly PartyIdentifier[]>()
+  const deny = (record: string, reason: DenialReason): void => patientsOf.get(record)?.forEach((each) => void reasons.set(each, reason))
+  const denyTo = (record: string, providers: readonly PartyIdentifier[]): void =>
+    patientsOf.get(record)?.forEach((each) => void named.set(each, [...(named.get(each) ?? []), ...providers]))
   const leaveUnread = (record: string): void => {
     // guard: unread-records-count-as-denials
     deny(record, 'unread')
   }
-  for (const patient of unread) denials.set(patient, 'unread')
+  for (const patient of unread) reasons.set(patient, 'unread')
   for (const record of await groups.find(records, leaveUnread)) deny(record, 'opted-out')
   const ofRecords = (ids: readonly string[]) => [['patient', ids.map(patientNameOf).join(',')]] as const
   for await (const consent of findByPatients(
@@ -114,29 +133,34 @@ async function findDenials(
   )) {
     const record = toLocalReference(referenceOf(consent.patient) ?? '', data.reading)?.slice(patientNameOf('').length)
     if (record === undefined) continue
-    if (isDenial(consent, recipient, now, data.reading.timeZone)) deny(record, 'denied')
-    else if (patientsOf.get(record)?.includes(record)) judgeOwn?.(record, consent)
+    const { timeZone } = data.reading
+    if (isDenial(consent, recipient, now, timeZone)) deny(record, 'denied')
+    else {
+      if (recipient.kind === 'provider') denyTo(record, deniedProvidersOf(consent, now, timeZone))
+      if (patientsOf.get(record)?.includes(record)) judgeOwn?.(record, consent)
+    }
   }
-  return denials
+  return { reasons, named }
 }
 
 /** Returns the judge of stored Consents, or undefined if the partner needs no Consent. */
-function permitJudgeOf(context: PermissionContext): ((consent: Resource) => MemberPermission) | undefined {
+function permitJudgeOf(context: PermissionContext): ((consent: Resource) => Permit) | undefined {
   const { recipient, attestedBy } = context
-  if (recipient.kind === 'payer') return (consent) => permitOf(consent, context)
+  if (recipient.kind === 'payer') return (consent) => ({ permission: permitOf(consent, context) })
   return attestedBy === undefined ? undefined : (consent) => attestedPermitOf(consent, attestedBy, context)
 }
 
 /** Judges a stored attestation by the rules of the match. */
-function attestedPermitOf(consent: Resource, attestedBy: string, { data, now }: PermissionContext): MemberPermission {
+function attestedPermitOf(consent: Resource, attestedBy: string, { data, now }: PermissionContext): Permit {
   // A Consent may be sent with the mark of another partner. The own mark follows it.
   const mark = itemsOf(consent.identifier).findLast(({ system }) => system === PARTNER_MARK_SYSTEM)
-  if (mark?.value !== attestedBy) return withheld('no-consent')
+  if (mark?.value !== attestedBy) return { permission: withheld('no-consent') }
   const { timeZone } = data.reading
   const attestation = readAttestation(consent, { now, ...(timeZone === undefined ? {} : { timeZone }) })
   // guard: stored-attestation-is-in-force
-  if (attestation === undefined) return withheld('consent-ended')
-  return { isPermitted: true, excluded: [], ...(attestation.until === undefined ? {} : { until: attestation.until }) }
+  if (attestation === undefined) return { permission: withheld('consent-ended') }
+  const { until } = attestation
+  return { permission: { isPermitted: true, excluded: [], ...(until === undefined ? {} : { until }) }, providers: partiesOf(attestation) }
 }
 
 /** Judges a stored Consent by the rules of the match. For a client of the payer itself it may name any recipient. */
@@ -157,7 +181,7 @@ const withheld = (reason: WithheldReason): MemberPermission => ({ isPermitted: f
 const ENDS: readonly ConsentFault[] = ['status', 'period']
 
 /** Reasons by how much they explain to the operator, the least first. */
-const RANKS: readonly WithheldReason[] = ['no-consent', 'consent-not-complied-with', 'consent-ended']
+const RANKS: readonly WithheldReason[] = ['no-consent', 'consent-not-complied-with', 'consent-ended', 'denied']
 
 /** Returns the joint permission of two Consents of a member: all data that one of them permits, until the later end. */
 function widerOf(a: MemberPermission, b: MemberPermission): MemberPermission {

@@ -109,6 +109,21 @@ describe('the outcome of a member', () => {
       expect(await outcomes(contextOf('provider'), members, stored)).toEqual(['nomatch'])
   })
 
+  it('is no match if the member denies its data to the provider that the attestation names', async () => {
+    const recipient = { role: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType', code: 'IRCP' }] } }
+    const doctor = { resourceType: 'Practitioner', id: 'doctor', active: true, identifier: [OWN] }
+    const role = { resourceType: 'PractitionerRole', id: 'role', active: true, practitioner: { reference: 'Practitioner/doctor' } }
+    const members = [
+      { member: ANN, consent: attestation({ performer: [{ identifier: OWN }] }) },
+      { member: ANN, consent: attestation({ performer: [{ identifier: OWN }], organization: [{ identifier: OTHER }] }) },
+      { member: ANN, consent: attestation() },
+    ]
+    for (const identifier of [OWN, { value: OWN.value }]) {
+      const denial = denialOf('ann', { provision: { type: 'deny', actor: [{ ...recipient, reference: { identifier } }] } })
+      expect(await outcomes(contextOf('provider'), members, [doctor, role, denial])).toEqual(['nomatch', 'nomatch', 'match ann'])
+    }
+  })
+
   it('is a match for a client of the payer whatever provider it names', async () => {
     const { identifiers: _, ...context } = contextOf('provider')
     expect(await outcomes(context, [{ member: ANN, consent: attestation({ performer: [{ identifier: OWN }] }) }])).toEqual(['match ann'])

@@ -4,7 +4,7 @@ import { type MemberPermission, memberJudge, type PermissionContext } from '../.
 import { storedConsentOf } from '../../../lambdas/partners/consent/stored-consent.ts'
 import { codeableConceptOf, patient, referenceTo, type Tree } from '../../fixtures/resources.ts'
 import { memberStoreOf, type StoredMembers } from '../member-store.ts'
-import { ANN, matchInput, OTHER, OWN, provisionFor } from '../payer-exchange.ts'
+import { ANN, attestation, matchInput, OTHER, OWN, provisionFor } from '../payer-exchange.ts'
 
 const PDEX = 'http://hl7.org/fhir/us/davinci-pdex'
 const NOW = Date.parse('2026-02-15T12:00:00Z')
@@ -108,6 +108,11 @@ describe('a member does not permit a disclosure to a provider', () => {
     ['denied', 'with a denial to providers', [denialOf('1', 'provider-access')]],
     ['denied', 'with a denial of no certain interface', [denialOf('1')]],
     ['denied', 'with a denial to it', [denialOf('1', 'provider-access', toRecipient({ identifier: OTHER }))]],
+    [
+      'denied',
+      'with a denial to its number of any system',
+      [denialOf('1', 'provider-access', toRecipient({ identifier: { value: OTHER.value } }))],
+    ],
     ['denied', 'with a denial to an unknown recipient', [denialOf('1', 'provider-access', toRecipient(referenceTo('Organization/1')))]],
     ...['global', 'provider-specific', 'provider-category', 'purpose-specific'].map((scope): [string, string, Tree[]] => [
       'opted-out',
@@ -115,6 +120,26 @@ describe('a member does not permit a disclosure to a provider', () => {
       [optOutOf(scope, ['1'])],
     ]),
   ])('%s %s', async (reason, _, stored) => expect(await judged(stored, PROVIDER)).toEqual({ isPermitted: false, reason }))
+})
+
+describe('a member with a denial to one provider', () => {
+  const ATTESTED = { ...PROVIDER, attestedBy: 'other' }
+  const denial = denialOf('1', 'provider-access', toRecipient({ identifier: OWN }))
+  const byDoctor = consentOf('1', attestation({ performer: [{ identifier: OWN }] }))
+  const byPartner = { ...consentOf('1', attestation()), id: 'by-partner' }
+
+  it('permits no disclosure by an attestation of this provider', async () => {
+    expect(await judged([byDoctor], ATTESTED)).toEqual({ isPermitted: true, excluded: [] })
+    expect(await judged([byDoctor, denial], ATTESTED)).toEqual({ isPermitted: false, reason: 'denied' })
+  })
+
+  it('permits a disclosure by another attestation', async () => {
+    for (const stored of [
+      [byDoctor, byPartner, denial],
+      [denial, byPartner, byDoctor],
+    ])
+      expect(await judged(stored, ATTESTED)).toEqual({ isPermitted: true, excluded: [] })
+  })
 })
 
 describe('a batch', () => {
