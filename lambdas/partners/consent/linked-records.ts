@@ -24,11 +24,11 @@ export async function findLinkedRecords(data: MemberData, patients: readonly str
       reached.add(to)
     }
     const leaveUnread = (id: string): void => patientsOf.get(id)?.forEach((patient) => void unread.add(patient))
-    const former = findByPatients(data, 'Patient', next, (names) => [['link', names.map(patientNameOf).join(',')]], leaveUnread)
-    for await (const record of former)
-      for (const id of replacementsOf(record, data)) if (record.id !== undefined && isNext.has(id)) connect(id, record.id)
-    const replaced = findByPatients(data, 'Patient', next, (ids) => [['_id', ids.join(',')], HAS_LINK], leaveUnread)
-    for await (const record of replaced) for (const id of replacementsOf(record, data)) if (record.id !== undefined) connect(record.id, id)
+    const linking = findByPatients(data, 'Patient', next, (names) => [['link', names.map(patientNameOf).join(',')]], leaveUnread)
+    for await (const record of linking)
+      for (const id of mergedWith(record, data)) if (record.id !== undefined && isNext.has(id)) connect(id, record.id)
+    const linked = findByPatients(data, 'Patient', next, (ids) => [['_id', ids.join(',')], HAS_LINK], leaveUnread)
+    for await (const record of linked) for (const id of mergedWith(record, data)) if (record.id !== undefined) connect(record.id, id)
     next = [...reached]
   }
   return { patientsOf, unread }
@@ -38,9 +38,12 @@ const HAS_LINK = ['link:missing', 'false'] as const
 
 const PATIENT = 'Patient/'
 
-/** Returns the ids of the Patients that replaced a record. https://hl7.org/fhir/R4/valueset-link-type.html */
-const replacementsOf = ({ link }: Resource, { reading }: MemberData): readonly string[] =>
+/** Types of links between records of a merge, which may store its link in either record. https://hl7.org/fhir/R4/valueset-link-type.html */
+const MERGES: readonly unknown[] = ['replaced-by', 'replaces']
+
+/** Returns the ids of the Patients that a record replaced, or that replaced it. */
+const mergedWith = ({ link }: Resource, { reading }: MemberData): readonly string[] =>
   itemsOf(link).flatMap(({ type, other }) => {
-    const name = type === 'replaced-by' ? toLocalReference(referenceOf(other) ?? '', reading) : undefined
+    const name = MERGES.includes(type) ? toLocalReference(referenceOf(other) ?? '', reading) : undefined
     return name?.startsWith(PATIENT) ? [name.slice(PATIENT.length)] : []
   })

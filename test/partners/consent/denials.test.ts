@@ -53,6 +53,17 @@ describe('a member denies', () => {
     expect(await denies(...records, optOut('global', {}, { entity: referenceTo('Patient/2') }))).toBe(true)
   })
 
+  it.each(['replaced-by', 'replaces'])('with a denial in a merged record, by a link of type %s', async (type) => {
+    const linking = (id: string, other: string): Tree => ({
+      resourceType: 'Patient',
+      id,
+      link: [{ type, other: referenceTo(`Patient/${other}`) }],
+    })
+    const inOther = denial({ patient: referenceTo('Patient/2') })
+    expect(await denies({ resourceType: 'Patient', id: '1' }, linking('2', '1'), inOther)).toBe(true)
+    expect(await denies(linking('1', '2'), { resourceType: 'Patient', id: '2' }, inOther)).toBe(true)
+  })
+
   it('with more replaced records than are read', async () => {
     const link = [{ type: 'replaced-by', other: referenceTo('Patient/1') }]
     expect(await denies(...Array.from({ length: 1_001 }, (_, i) => ({ resourceType: 'Patient', id: `r${i}`, link })))).toBe(true)
