@@ -18,8 +18,17 @@ const lineOf = (cells: readonly string[]): string =>
     .join('  ')
     .trimEnd()}\n`
 
-const cellsOf = ({ at, kind, partner, tenant, patient = '', outcome, grounds, job, types = {} }: Disclosure): readonly string[] => [
-  ...[new Date(at).toISOString(), kind, partner, tenant, patient, outcome, grounds.join(' '), job],
+const cellsOf = ({ at, kind, partner, tenant, patient = '', outcome, rule, grounds, job, types = {} }: Disclosure): readonly string[] => [
+  ...[
+    new Date(at).toISOString(),
+    kind,
+    partner,
+    tenant,
+    patient,
+    rule === undefined ? outcome : `${outcome} (${rule})`,
+    grounds.join(' '),
+    job,
+  ],
   Object.entries(types)
     .map(([type, count]) => `${type} ${count}`)
     .join(', '),

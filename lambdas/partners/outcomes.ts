@@ -1,4 +1,6 @@
-/** Outcomes of a match that finds no member. Only the operator learns them. */
+/** Outcomes of matches. Only the operator learns them. */
+
+/** Outcome of a match that finds no member. */
 export type Unmatched =
   | 'no match'
   | 'several candidates'
@@ -8,3 +10,21 @@ export type Unmatched =
   | 'incomplete'
   | 'too many guesses'
   | 'consent not complied with'
+
+/** Rule that a Consent between payers breaks. */
+export type ConsentFault =
+  | 'status'
+  | 'scope'
+  | 'category'
+  | 'provision-type'
+  | 'period'
+  | 'recipient'
+  | 'source'
+  | 'policy'
+  | 'narrower-provision'
+  | 'sensitive-labels'
+
+/** Rule that the attestation of a provider breaks. */
+export type AttestationFault = 'status' | 'scope' | 'date' | 'provision-type' | 'period' | 'performer' | 'unknown-provider'
+
+export type BrokenRule = ConsentFault | AttestationFault

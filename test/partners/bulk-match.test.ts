@@ -77,10 +77,12 @@ describe('a match of the members that a provider treats', () => {
       const consent = (await server.get('/Consent?patient=ann')).body.entry[0].resource.id
       const { out } = await runFhir('disclosures', '--job', id, '--json', '--data', server.folder)
       const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
-      expect(records.map(({ kind, patient, outcome, grounds }) => [kind, patient, outcome, grounds])).toEqual([
+      expect(
+        records.map(({ kind, patient, outcome, grounds, rule = '' }) => [kind, patient, [outcome, rule].join(' ').trim(), grounds]),
+      ).toEqual([
         ['match', 'Patient/ann', 'matched', [`Group/${id}`, `Consent/${consent}`]],
         ['match', undefined, 'no match', [`Group/${id}`]],
-        ['match', undefined, 'consent not complied with', [`Group/${id}`]],
+        ['match', undefined, 'consent not complied with status', [`Group/${id}`]],
         ['match', undefined, 'denied', [`Group/${id}`]],
       ])
     }))

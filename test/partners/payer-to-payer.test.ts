@@ -127,6 +127,8 @@ describe('a payer that is a partner', () => {
           ['export', 'payer', 'default', 'Patient/ann', 'exported'],
         ],
       ])
+      const withRule = (await runFhir('disclosures', '--partner', 'payer', '--data', server.folder)).out
+      expect(withRule).toContain('  consent not complied with (status)  ')
       const nothing = await runFhir('disclosures', '--patient', 'bert', '--data', server.folder)
       expect(nothing).toEqual({ code: 0, out: '', err: 'fhir: no disclosure matches\n' })
     }))

@@ -130,7 +130,8 @@ function recordMatch(
   const outcomes = members.map(({ outcome }, i): DisclosedMember => {
     if (outcome.kind === 'match')
       return { patient: `Patient/${outcome.patient}`, outcome: 'matched', grounds: [...grounds, `Consent/${consents[i]!.id}`] }
-    return { outcome: outcome.reason ?? (outcome.kind === 'nomatch' ? 'no match' : 'consent not complied with') }
+    const reason = outcome.reason ?? (outcome.kind === 'nomatch' ? 'no match' : 'consent not complied with')
+    return { outcome: reason, ...(outcome.rule === undefined ? {} : { rule: outcome.rule }) }
   })
   return writeDisclosures(disclosing.blobs, { kind: 'match', at, tenant, job: id, partner: client, grounds }, outcomes)
 }

@@ -7,7 +7,7 @@ import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Treatment } from '../../partners/bulk/match-request.ts'
 import { recipientsOf } from '../../partners/consent/actors.ts'
-import { permissionOf, type SensitiveLabels } from '../../partners/consent/payer-consent.ts'
+import { consentFaultOf, permissionOf, type SensitiveLabels } from '../../partners/consent/payer-consent.ts'
 import { deniesPayers } from '../../partners/consent/permitted-members.ts'
 import { storedConsentIdOf, storedConsentOf } from '../../partners/consent/stored-consent.ts'
 import { matchedGroupOf } from '../../partners/groups/match-groups.ts'
@@ -73,7 +73,7 @@ export const memberMatch =
     // It is judged before the match, so that a wrong one reveals nothing of members.
     const asked = permittedUntil(consent!.resource)
     // guard: match-needs-consent
-    if (asked === undefined) throw consentNotComplied()
+    if (asked === undefined) throw consentNotComplied(consentFaultOf(consent!.resource, context))
     const data = { tenant: request.tenant, reading, index: ports.latest(), heads: ports.heads, pause: yieldIfDue }
     const find = async () => {
       const patient = await memberOf(data, input, now, ports.choices)

@@ -1,7 +1,7 @@
 /** Records every `$member-match` before its response: the client, and the matched member with its grounds, or the reason for no match. */
 import { FhirError } from '../../fhir/outcome.ts'
 import { type DisclosedMember, writeDisclosures } from '../../partners/disclosures/disclosures.ts'
-import { unmatchedReasonOf } from '../../partners/match/match-answer.ts'
+import { brokenRuleOf, unmatchedReasonOf } from '../../partners/match/match-answer.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interaction.ts'
@@ -23,8 +23,8 @@ export const recordedMatch =
     try {
       return await match(request, (patient, grounds) => record({ patient, outcome: 'matched' }, grounds))
     } catch (error) {
-      const reason = error instanceof FhirError ? unmatchedReasonOf(error) : undefined
-      if (reason !== undefined) await record({ outcome: reason }, [])
+      const [reason, rule] = error instanceof FhirError ? [unmatchedReasonOf(error), brokenRuleOf(error)] : []
+      if (reason !== undefined) await record({ outcome: reason, ...(rule === undefined ? {} : { rule }) }, [])
       throw error
     }
   }

@@ -7,18 +7,18 @@ import { findMembers } from '../match/find-member.ts'
 import type { SentPerson } from '../match/match-rules.ts'
 import { sentPersonOf } from '../match/member-input.ts'
 import { type MemberData, readCurrent } from '../member-data.ts'
-import type { Unmatched } from '../outcomes.ts'
+import type { BrokenRule, Unmatched } from '../outcomes.ts'
 import type { SentMember } from './bulk-input.ts'
 import type { MatchContext } from './match-request.ts'
 import { type SentPermissions, sentPermissions } from './sent-permissions.ts'
 
 /**
- * Outcome of a member. `patient`: id of the stored Patient. `until`: end of the permission, in milliseconds since 1970. `reason`: for the
- * operator only; absent in rows of an earlier release.
+ * Outcome of a member. `patient`: id of the stored Patient. `until`: end of the permission, in milliseconds since 1970. For the operator only:
+ * `reason`, absent in rows of an earlier release; `rule`, if the sent Consent breaks one.
  */
 export type MemberOutcome =
   | { readonly kind: 'match'; readonly patient: string; readonly until: number }
-  | { readonly kind: 'nomatch' | 'consentconstraint'; readonly reason?: Unmatched }
+  | { readonly kind: 'nomatch' | 'consentconstraint'; readonly reason?: Unmatched; readonly rule?: BrokenRule }
 
 const noMatch = (reason: Unmatched): MemberOutcome => ({ kind: 'nomatch', reason })
 const constrained = (reason: Unmatched): MemberOutcome => ({ kind: 'consentconstraint', reason })
@@ -51,7 +51,7 @@ export async function outcomesOf(
   for (const [index, member] of members.entries()) {
     const until = member.consentIssues === undefined ? permissions.permittedUntil(member.consent) : undefined
     const person = personOf(member)
-    if (until === undefined) outcomes[index] = (context.kind === 'payer' ? constrained : noMatch)('consent not complied with')
+    if (until === undefined) outcomes[index] = notComplied(member, context, permissions)
     else if (person !== undefined) compared.push({ index, member, person, until })
   }
   const found = await findMembers(
@@ -66,6 +66,12 @@ export async function outcomesOf(
   })
   for (const [index, outcome] of await permittedOutcomes(data, matched, context, permissions)) outcomes[index] = outcome
   return outcomes
+}
+
+function notComplied({ consent, consentIssues }: SentMember, { kind }: MatchContext, { brokenRuleOf }: SentPermissions): MemberOutcome {
+  const rule = consentIssues === undefined ? brokenRuleOf(consent) : undefined
+  const reason = { reason: 'consent not complied with', ...(rule === undefined ? {} : { rule }) } as const
+  return { kind: kind === 'payer' ? 'consentconstraint' : 'nomatch', ...reason }
 }
 
 /** Member that was found. `patient`: id of the own Patient. */

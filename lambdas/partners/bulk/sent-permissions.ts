@@ -1,10 +1,11 @@
 /** Judges the sent permissions to receive data of members: the Consent of a member, or the attestation of a provider. */
 import type { Resource } from '../../fhir/resource.ts'
-import { type Attestation, partiesOf, readAttestation } from '../consent/attestation.ts'
+import { type Attestation, attestationFaultOf, partiesOf, readAttestation } from '../consent/attestation.ts'
 import { type Directory, findInDirectory, findListedPatients } from '../consent/attestation-directory.ts'
-import { permissionOf } from '../consent/payer-consent.ts'
+import { consentFaultOf, permissionOf } from '../consent/payer-consent.ts'
 import type { PartyIdentifier } from '../elements.ts'
 import type { MemberData } from '../member-data.ts'
+import type { BrokenRule } from '../outcomes.ts'
 import type { MatchContext } from './match-request.ts'
 
 /** Permissions of one match. */
@@ -14,6 +15,8 @@ export type SentPermissions = {
    * not.
    */
   readonly permittedUntil: (consent: Resource) => number | undefined
+  /** Returns the rule that a sent Consent without such an instant breaks. */
+  readonly brokenRuleOf: (consent: Resource) => BrokenRule | undefined
   /** Returns the providers that the attestation names. None between payers. */
   readonly providersOf: (consent: Resource) => readonly PartyIdentifier[]
   /** Whether the provider of the attestation treats the Patient, as the settings require. True between payers. */
@@ -29,7 +32,12 @@ function payerPermissions({ reading: { timeZone } }: MemberData, { settings, ide
   const { payer, sensitiveLabels, longest } = settings
   const recipient = identifiers === undefined ? {} : { recipient: identifiers }
   const circumstances = { now, payer, sensitiveLabels, longest, ...recipient, ...(timeZone === undefined ? {} : { timeZone }) }
-  return { permittedUntil: (consent) => permissionOf(consent, circumstances), providersOf: () => [], isTreated: () => true }
+  return {
+    permittedUntil: (consent) => permissionOf(consent, circumstances),
+    brokenRuleOf: (consent) => consentFaultOf(consent, circumstances),
+    providersOf: () => [],
+    isTreated: () => true,
+  }
 }
 
 async function providerPermissions(data: MemberData, consents: readonly Resource[], context: MatchContext): Promise<SentPermissions> {
@@ -50,6 +58,7 @@ async function providerPermissions(data: MemberData, consents: readonly Resource
       if (attestation === undefined || !partiesOf(attestation).some((npi) => isOwn(npi) || directory.has(npi.value))) return undefined
       return Math.min(attestation.until ?? Number.POSITIVE_INFINITY, now + settings.longest)
     },
+    brokenRuleOf: (consent) => attestationFaultOf(consent, instant) ?? 'unknown-provider',
     providersOf(consent) {
       const attestation = readAttestation(consent, instant)
       return attestation === undefined ? [] : partiesOf(attestation)

@@ -3,9 +3,10 @@
  * http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/provider-treatment-relationship-consent
  */
 import { parseDateRange } from '../../fhir/date-range.ts'
-import { isElement, type Resource } from '../../fhir/resource.ts'
+import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import { NPI, PATIENT_PRIVACY } from '../codes.ts'
 import { covers, endOf, hasCode, identifierOf, itemsOf, type PartyIdentifier } from '../elements.ts'
+import type { AttestationFault } from '../outcomes.ts'
 
 /** Attestation that is in force. `until`: end of its period, in milliseconds since 1970; absent: none. */
 export type Attestation = {
@@ -19,21 +20,34 @@ export type Attestation = {
 /** `now`: milliseconds since 1970. */
 type Instant = { readonly now: number; readonly timeZone?: string }
 
+const RULES: readonly (readonly [fault: AttestationFault, holds: (consent: Resource, instant: Instant) => boolean])[] = [
+  ['status', ({ status }) => status === 'active'],
+  ['scope', ({ scope }) => hasCode(scope, PATIENT_PRIVACY)],
+  ['date', ({ dateTime }, { now, timeZone }) => isPast(dateTime, now, timeZone)],
+  ['provision-type', (consent) => provisionOf(consent).type === 'permit'],
+  ['period', (consent, { now, timeZone }) => isDuring(provisionOf(consent).period, now, timeZone)],
+  ['performer', ({ performer }) => npisOf(performer).length > 0],
+]
+
+const provisionOf = ({ provision }: Resource): Element => (isElement(provision) ? provision : {})
+
+const isDuring = (period: unknown, now: number, timeZone: string | undefined): boolean =>
+  period !== undefined && covers(period, now, timeZone)
+
+/** Returns the first rule that the attestation breaks, or undefined if it is in force. */
+export const attestationFaultOf = (consent: Resource, instant: Instant): AttestationFault | undefined =>
+  RULES.find(([, holds]) => !holds(consent, instant))?.[0]
+
 /** Returns the attestation, or undefined if it breaks a rule. */
-export function readAttestation(consent: Resource, { now, timeZone }: Instant): Attestation | undefined {
-  const provision = isElement(consent.provision) ? consent.provision : {}
-  const providers = npisOf(consent.performer)
-  const isInForce =
-    consent.status === 'active' &&
-    hasCode(consent.scope, PATIENT_PRIVACY) &&
-    isPast(consent.dateTime, now, timeZone) &&
-    provision.type === 'permit' &&
-    provision.period !== undefined &&
-    covers(provision.period, now, timeZone)
+export function readAttestation(consent: Resource, instant: Instant): Attestation | undefined {
   // guard: attestation-names-provider
-  if (!isInForce || providers.length === 0) return undefined
-  const until = endOf(provision.period, timeZone)
-  return { providers, organizations: npisOf(consent.organization), ...(until === undefined ? {} : { until }) }
+  if (attestationFaultOf(consent, instant) !== undefined) return undefined
+  const until = endOf(provisionOf(consent).period, instant.timeZone)
+  return {
+    providers: npisOf(consent.performer),
+    organizations: npisOf(consent.organization),
+    ...(until === undefined ? {} : { until }),
+  }
 }
 
 /** Returns the NPIs of the providers and of their organizations. */

@@ -2,6 +2,7 @@
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import { DISCLOSE, INFORMATION_DISCLOSURE, PATIENT_PRIVACY, REGULAR_POLICY, SENSITIVE_POLICY, SOURCE } from '../codes.ts'
 import { covers, endOf, hasCode, haveCode, itemsOf, type PartyIdentifier } from '../elements.ts'
+import type { ConsentFault } from '../outcomes.ts'
 import { actorsOf, isAmong, recipientsOf } from './actors.ts'
 
 /**
@@ -19,19 +20,6 @@ export type ConsentContext = {
   readonly payer: readonly PartyIdentifier[]
   readonly sensitiveLabels: SensitiveLabels
 }
-
-/** Rule that a Consent breaks. Only the operator learns it. */
-export type ConsentFault =
-  | 'status'
-  | 'scope'
-  | 'category'
-  | 'provision-type'
-  | 'period'
-  | 'recipient'
-  | 'source'
-  | 'policy'
-  | 'narrower-provision'
-  | 'sensitive-labels'
 
 /**
  * Verdict on a Consent. `until`: instant at which its permission ends, in milliseconds since 1970; absent: never. `excluded`: labels of data
@@ -68,23 +56,27 @@ export function judgePayerConsent(consent: Resource, context: ConsentContext): C
   return { isCompliedWith: true, excluded, ...(until === undefined ? {} : { until }) }
 }
 
+/** `recipient`: absent for a client of this payer; the recipient in the Consent applies instead. `longest`: in milliseconds. */
+type SentConsentContext = Omit<ConsentContext, 'recipient'> & { readonly recipient?: readonly PartyIdentifier[]; readonly longest: number }
+
 /**
  * Returns the instant until which the Consent permits the disclosure, at most `longest` milliseconds from now, or undefined if it does not.
- * `recipient`: absent for a client of this payer; the recipient in the Consent applies instead.
  */
 export function permissionOf(
   consent: Resource,
-  {
-    recipient = recipientsOf(consent),
-    longest,
-    ...context
-  }: Omit<ConsentContext, 'recipient'> & {
-    readonly recipient?: readonly PartyIdentifier[]
-    readonly longest: number
-  },
+  { recipient = recipientsOf(consent), longest, ...context }: SentConsentContext,
 ): number | undefined {
   const verdict = judgePayerConsent(consent, { ...context, recipient })
   return verdict.isCompliedWith ? Math.min(verdict.until ?? Number.POSITIVE_INFINITY, context.now + longest) : undefined
+}
+
+/** Returns the rule that the Consent breaks, or undefined if it permits the disclosure. */
+export function consentFaultOf(
+  consent: Resource,
+  { recipient = recipientsOf(consent), ...context }: SentConsentContext,
+): ConsentFault | undefined {
+  const verdict = judgePayerConsent(consent, { ...context, recipient })
+  return verdict.isCompliedWith ? undefined : verdict.fault
 }
 
 const policiesOf = ({ policy }: Resource): readonly unknown[] => [

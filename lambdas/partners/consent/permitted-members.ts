@@ -7,13 +7,14 @@ import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { itemsOf, type PartyIdentifier, referenceOf } from '../elements.ts'
 import type { MemberData } from '../member-data.ts'
+import type { ConsentFault } from '../outcomes.ts'
 import { isAmong, recipientsOf } from './actors.ts'
 import { partiesOf, readAttestation } from './attestation.ts'
 import { deniedProvidersOf, isDenial, isNamed, mayDeny, type Recipient } from './denials.ts'
 import { findLinkedRecords } from './linked-records.ts'
 import { OptOutGroups } from './opt-out-groups.ts'
 import { findByPatients, patientNameOf } from './patient-lookup.ts'
-import { type ConsentFault, judgePayerConsent, type SensitiveLabels } from './payer-consent.ts'
+import { judgePayerConsent, type SensitiveLabels } from './payer-consent.ts'
 
 /**
  * Reason why the data of a member does not go to a partner. Only the operator learns it. `unread`: more Consents, Groups or linked records are

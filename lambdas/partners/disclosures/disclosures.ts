@@ -3,7 +3,7 @@
  * the request and one for each member. It contains no content of resources.
  */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import type { Unmatched } from '../outcomes.ts'
+import type { BrokenRule, Unmatched } from '../outcomes.ts'
 
 /** Outcome for one member. Any other text is the reason why an export omits the member. */
 export type DisclosureOutcome = 'matched' | 'exported' | Unmatched | (string & {})
@@ -28,8 +28,16 @@ export type PartnerRequest = {
   readonly types?: Readonly<Record<string, number>>
 }
 
-/** `patient`: as `Patient/1`. Absent if no member was found. `grounds`: absent: those of the request. */
-export type DisclosedMember = { readonly patient?: string; readonly outcome: DisclosureOutcome; readonly grounds?: readonly string[] }
+/**
+ * `patient`: as `Patient/1`. Absent if no member was found. `rule`: rule that the sent Consent or attestation breaks. `grounds`: absent: those
+ * of the request.
+ */
+export type DisclosedMember = {
+  readonly patient?: string
+  readonly outcome: DisclosureOutcome
+  readonly rule?: BrokenRule
+  readonly grounds?: readonly string[]
+}
 
 /** Outcome of a request for one member, with the facts of the request. */
 export type Disclosure = PartnerRequest & Omit<DisclosedMember, 'grounds'>

@@ -3,7 +3,7 @@ import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { MEMBER_NUMBER, UNIQUE_MEMBER_IDENTIFIER } from '../codes.ts'
 import { hasCode, itemsOf, textOf } from '../elements.ts'
-import type { Unmatched } from '../outcomes.ts'
+import type { BrokenRule, Unmatched } from '../outcomes.ts'
 
 /**
  * Returns the identifier by which a partner finds the member, with type UMB. It is the Patient's own one of this type, else a member number,
@@ -31,14 +31,15 @@ export function memberAnswerOf(patient: Resource): Resource {
   }
 }
 
-/** Reasons for the operator. The responses do not contain them. */
-const REASONS = new WeakMap<FhirError, Unmatched>()
+/** Reasons for the operator. The responses do not contain them. `rule`: rule that the Consent breaks. */
+const REASONS = new WeakMap<FhirError, { readonly reason: Unmatched; readonly rule?: BrokenRule }>()
 
 /** Returns the reason of a response below, or undefined for another error. */
-export const unmatchedReasonOf = (error: FhirError): Unmatched | undefined => REASONS.get(error)
+export const unmatchedReasonOf = (error: FhirError): Unmatched | undefined => REASONS.get(error)?.reason
+export const brokenRuleOf = (error: FhirError): BrokenRule | undefined => REASONS.get(error)?.rule
 
-function withReason(reason: Unmatched, error: FhirError): FhirError {
-  REASONS.set(error, reason)
+function withReason(reason: Unmatched, error: FhirError, rule?: BrokenRule): FhirError {
+  REASONS.set(error, rule === undefined ? { reason } : { reason, rule })
   return error
 }
 
@@ -46,5 +47,5 @@ function withReason(reason: Unmatched, error: FhirError): FhirError {
 export const noMemberMatched = (reason: Unmatched): FhirError => withReason(reason, fhirError(422, 'not-found', 'No member was matched'))
 
 /** Response for a Consent that was judged before the match. */
-export const consentNotComplied = (): FhirError =>
-  withReason('consent not complied with', fhirError(422, 'business-rule', 'The consent could not be complied with'))
+export const consentNotComplied = (rule?: BrokenRule): FhirError =>
+  withReason('consent not complied with', fhirError(422, 'business-rule', 'The consent could not be complied with'), rule)

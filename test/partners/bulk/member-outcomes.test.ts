@@ -85,7 +85,7 @@ describe('the outcome of a member', () => {
       { kind: 'nomatch', reason: 'no match' },
       { kind: 'nomatch', reason: 'several candidates' },
       { kind: 'nomatch', reason: 'denied' },
-      { kind: 'consentconstraint', reason: 'consent not complied with' },
+      { kind: 'consentconstraint', reason: 'consent not complied with', rule: 'status' },
       { kind: 'nomatch', reason: 'incomplete' },
     ])
   })
@@ -96,8 +96,22 @@ describe('the outcome of a member', () => {
     const found = await outcomesOf(await memberStoreOf(MEMBERS), sent, contextOf('provider', { treatment: 'listed' }))
     expect(found).toEqual([
       { kind: 'nomatch', reason: 'not treated' },
-      { kind: 'nomatch', reason: 'consent not complied with' },
+      { kind: 'nomatch', reason: 'consent not complied with', rule: 'status' },
     ])
+  })
+
+  it.each<[rule: string, fields: Tree]>([
+    ['status', { status: 'inactive' }],
+    ['scope', { scope: { coding: [{ code: 'research' }] } }],
+    ['date', { dateTime: '2026-07-01' }],
+    ['provision-type', { provision: { type: 'deny', period: { start: '2026-01-01' } } }],
+    ['period', { provision: { type: 'permit' } }],
+    ['performer', { performer: [{ identifier: { ...OTHER, value: '1234567890' } }] }],
+    ['unknown-provider', { performer: [{ identifier: OWN }] }],
+  ])('names the rule %s that an attestation breaks', async (rule, fields) => {
+    const sent = await readInput(bulkInput([{ member: ANN, consent: attestation(fields) }]))
+    const found = await outcomesOf(await memberStoreOf(MEMBERS), sent, contextOf('provider'))
+    expect(found).toEqual([{ kind: 'nomatch', reason: 'consent not complied with', rule }])
   })
 
   it('is a match for a provider in the directory if its role is active', async () => {
