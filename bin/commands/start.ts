@@ -162,10 +162,12 @@ async function loadSample({ server, issue }: EmbeddedServer, basePath: string, {
 
 const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
 
-function greeting(base: string, options: Options, { access, tenancy }: Config, hasSample: boolean, hasUsers: boolean): string {
+function greeting(base: string, options: Options, { access, tenancy, publicRead }: Config, hasSample: boolean, hasUsers: boolean): string {
   const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base, locationOptions(options))
-  const storage = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
-  const mode = access === 'open' ? 'Open mode (--open): requests need no token, loopback only.' : 'Every request needs an access token.'
+  const storage = options.memory ? 'No data is stored.' : `All data is stored in ${options.data}.`
+  const publicReads = publicRead === '' ? '' : ', except the reads of FHIR_PUBLIC_READ'
+  const mode =
+    access === 'open' ? 'Open mode (--open): requests need no token, loopback only.' : `Requests need an access token${publicReads}.`
   const commands =
     access === 'open'
       ? calls

@@ -80,7 +80,7 @@ it.each([
   ['guide', '3.4.0', 'does not say where the archive'],
   ['guide', '9.0.0', 'has no guide 9.0.0: it has 2.1.0, 3.0.0'],
   ['guide', '9.0.x', 'has no guide 9.0.x: it has 2.1.0, 3.0.0'],
-  ['guide', 'current', 'guide@current is not published, but made anew again and again: it has 2.1.0'],
+  ['guide', 'current', 'guide@current is not published, because its content changes with each build: it has 2.1.0'],
   ['guide', 'constructor', 'has no guide constructor'],
   ['unknown', '1.0.0', '/unknown is answered by 404'],
   ['broken', '1.0.0', 'is not JSON'],

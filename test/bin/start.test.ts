@@ -10,7 +10,7 @@ import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { PAGES } from '../fixtures/pages.ts'
 import { isAlive } from '../fixtures/running-process.ts'
-import { fetchJson, startOpenServer, startOpenServerUnder } from './process.ts'
+import { fetchJson, startOpenServer, startOpenServerUnder, startTokenServerWithSettings } from './process.ts'
 
 describe('fhir start', () => {
   itRequiring('curl', isProgramUsable('curl', '--version'))('--sample prints four curl lines that work when pasted', async () => {
@@ -72,6 +72,16 @@ describe('fhir start', () => {
     const statusOf = async (headers: Record<string, string>) => (await fetch(`${server.base}/metadata`, { headers })).status
     expect([await statusOf({}), await statusOf({ 'x-forwarded-for': '192.0.2.1' })]).toEqual([200, 403])
     await server.stop()
+  })
+  it('prints which requests need a token', async () => {
+    for (const [settings, expected] of [
+      [{}, 'Requests need an access token. '],
+      [{ FHIR_PUBLIC_READ: 'system/Location.rs' }, 'Requests need an access token, except the reads of FHIR_PUBLIC_READ. '],
+    ] as const) {
+      const server = await startTokenServerWithSettings(settings, '--memory')
+      expect(server.out()).toContain(`\n${expected}No data is stored.\n`)
+      await server.stop()
+    }
   })
   it('ends when npm receives a signal', async () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Readonly<Record<string, string>> }

@@ -45,7 +45,7 @@ about('a search with an index hit on', () => {
     const { status, headers, body } = describeError(error, 'r', (...told) => reported.push(told))
     expect([status, headers, reported]).toEqual([503, { 'retry-after': '60' }, [[error, 'r']]])
     expect(body).toMatchObject({
-      issue: [{ severity: 'error', code: 'incomplete', details: { text: expect.stringMatching(/made anew/) } }],
+      issue: [{ severity: 'error', code: 'incomplete', details: { text: expect.stringMatching(/until it is rebuilt/) } }],
     })
   })
 })

@@ -58,7 +58,8 @@ const UNPUBLISHED: ReadonlySet<string> = new Set(['current', 'dev'])
  */
 function versionOf(asked: string, name: string, { versions = {}, 'dist-tags': tags = {} }: Listing): string {
   const all = Object.keys(versions).toSorted(compareVersions)
-  if (UNPUBLISHED.has(asked)) throw new Error(`${name}@${asked} is not published, but made anew again and again: ${known(all)}`)
+  if (UNPUBLISHED.has(asked))
+    throw new Error(`${name}@${asked} is not published, because its content changes with each build: ${known(all)}`)
   if (asked === 'latest' && typeof tags.latest === 'string') return tags.latest
   if (asked !== 'latest' && !asked.endsWith('.x')) return asked
   const some = asked === 'latest' ? all : all.filter((version) => version.startsWith(asked.slice(0, -1)))

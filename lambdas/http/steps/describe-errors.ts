@@ -150,7 +150,7 @@ const ANSWERS: Readonly<Record<FaultKind, Answer>> = {
   'index-ahead': {
     status: 503,
     code: 'incomplete',
-    text: 'The search index knows what the store does not have: nothing is found by it until it is made anew',
+    text: 'The search index contains versions that the store does not have. Searches are rejected until it is rebuilt',
     retryAfter: 60,
   },
   'index-outdated': {

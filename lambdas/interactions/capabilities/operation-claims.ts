@@ -49,7 +49,7 @@ const given = (name: string, more: Element): Element => ({ name, use: 'out', min
 /** Parts of each `result` of $apply-fhirpath. It has one of `value`, `resource` and `json`. */
 const PARTS_OF_RESULT: readonly Element[] = [
   given('type', { min: 1, type: 'string' }),
-  given('path', { type: 'string', documentation: 'Where the item stands in the resource' }),
+  given('path', { type: 'string', documentation: 'Location of the item in the resource' }),
   given('value', { type: 'Element' }),
   given('resource', { type: 'Resource' }),
   given('json', { type: 'string' }),
@@ -77,33 +77,33 @@ const PARTS_OF_UNREADABLE: readonly Element[] = [
 export const SERVER_OPERATIONS: readonly Resource[] = [
   defined('apply-fhirpath', {
     name: 'ApplyFHIRPath',
-    title: 'What a FHIRPath expression finds in a resource',
+    title: 'Evaluates a FHIRPath expression on a resource',
     parameter: [
       taken('fhirPath', 'string'),
       taken('resource', 'Resource'),
       given('outcome', {
         min: 1,
         type: 'string',
-        documentation: 'true or false, where that is all the expression finds; else JSON of what it finds',
+        documentation: 'true or false if the result is one Boolean, otherwise the result as JSON',
       }),
-      given('result', { max: '*', documentation: 'Each item', part: PARTS_OF_RESULT }),
-      given('validation', { min: 1, type: 'OperationOutcome', documentation: 'What is wrong with the resource' }),
+      given('result', { max: '*', documentation: 'An item of the result', part: PARTS_OF_RESULT }),
+      given('validation', { min: 1, type: 'OperationOutcome', documentation: 'Issues of the resource' }),
     ],
   }),
   defined('reindex', {
     name: 'Reindex',
-    title: 'Makes the index of resource types anew, for administrators',
+    title: 'Rebuilds the index of resource types. For administrators',
     affectsState: true,
-    parameter: [taken('type', 'code', { min: 0, max: '*', documentation: 'Without one all types' })],
+    parameter: [taken('type', 'code', { min: 0, max: '*', documentation: 'Types to rebuild. Without it, all types' })],
   }),
   defined('reindex-status', {
     name: 'ReindexStatus',
-    title: 'How far the index is, for administrators',
+    title: 'State of the index. For administrators',
     parameter: [
       given('lag', { type: 'integer', documentation: 'Versions that are not searchable yet' }),
-      given('parameter', { max: '*', documentation: 'A search parameter somebody defined', part: PARTS_OF_PARAMETER }),
-      given('rebuild', { max: '*', documentation: 'A type whose index is made anew', part: PARTS_OF_REBUILD }),
-      given('unreadable', { max: '*', documentation: 'A version that could not be indexed as a whole', part: PARTS_OF_UNREADABLE }),
+      given('parameter', { max: '*', documentation: 'A custom search parameter', part: PARTS_OF_PARAMETER }),
+      given('rebuild', { max: '*', documentation: 'A type whose index is rebuilt', part: PARTS_OF_REBUILD }),
+      given('unreadable', { max: '*', documentation: 'A version that could not be indexed completely', part: PARTS_OF_UNREADABLE }),
     ],
   }),
 ]
