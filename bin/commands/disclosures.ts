@@ -41,11 +41,11 @@ const jsonOf = (disclosure: Disclosure): string =>
 
 const disclosures = new Command('disclosures')
   .description(
-    'print what partners received about members by matches and exports, by tenant and time. Records must match all given options',
+    'print what partners received about members by matches, exports and tokens, by tenant and time. Records must match all given options',
   )
   .option('--patient <id>', 'disclosures of this patient')
   .option('--partner <id>', 'disclosures to this partner')
-  .option('--job <id>', 'disclosures of this export or match')
+  .option('--job <id>', 'disclosures of this export or match, or one record of a token')
   .option('--tenant <name>', 'disclosures of this tenant')
   .addOption(new Option('--from <time>', 'from this date or time on, or from 30m, 12h or 7d ago (default: all)').argParser(parseTime))
   .addOption(new Option('--to <time>', 'before this date or time (default: now)').argParser(parseTime))

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { runFhir } from '../bin/process.ts'
 import {
   ANN,
   attestation,
@@ -84,6 +85,19 @@ describe('a partner gets a token for a member that it matched', () => {
       await put(server, { ...resource, provision: { ...provisionFor(OTHER), period: { start: '2026-01-01', end } } })
       const { expires_in } = await tokenFor({ patient: 'ann' })
       expect([expires_in > 0, expires_in <= 60]).toEqual([true, true])
+    }))
+
+  it('which leaves a record of the member, its Group and the time window', () =>
+    withMatch(async ({ server, partner, tokenFor }) => {
+      const { id } = await onlyGroup(partner)
+      for (const patient of ['ann', 'bert']) await tokenFor({ patient })
+      const { out } = await runFhir('disclosures', '--partner', 'payer', '--json', '--data', server.folder)
+      const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
+      const [token, ...others] = records.filter(({ kind }) => kind === 'token')
+      expect(token).toMatchObject({ patient: 'Patient/ann', outcome: 'opened', grounds: [`Group/${id}`] })
+      expect([Number(token.at.slice(0, 4)) - Number(token.windowStart.slice(0, 4)), others]).toEqual([5, []])
+      const { out: usage } = await runFhir('usage', '--year', token.at.slice(0, 4), '--json', '--data', server.folder)
+      expect(JSON.parse(usage).partners).toEqual([{ partner: 'payer', requests: 1, matched: 1, exported: 0 }])
     }))
 
   it('after the payer wrote a Group for it', () =>

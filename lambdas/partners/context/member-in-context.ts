@@ -24,8 +24,16 @@ export type MemberContextRequest = {
   readonly now: number
 }
 
-/** `patient`: id. `until`: in milliseconds since 1970. `excluded`: labels of data that the Consent does not permit. */
-export type FoundMember = { readonly patient: string; readonly until: number; readonly excluded: readonly string[] }
+/**
+ * `patient`: id. `group`: id of the Group that contains it. `until`: in milliseconds since 1970. `excluded`: labels of data that the Consent does
+ * not permit.
+ */
+export type FoundMember = {
+  readonly patient: string
+  readonly group: string
+  readonly until: number
+  readonly excluded: readonly string[]
+}
 
 /** Minimum time for which a permission must last, in milliseconds, because tokens expire at full seconds. */
 const SHORTEST = 1_000
@@ -42,13 +50,13 @@ export async function findMemberOf(request: MemberContextRequest, name: string):
   // guard: member-in-context-was-matched
   if (membership === undefined) return undefined
   const [patient] = await readCurrent(data, 'Patient', [id])
-  const { until: matchedUntil, ...attested } = membership
+  const { until: matchedUntil, group, ...attested } = membership
   const judge = memberJudge({ ...{ data, now, payer, sensitiveLabels }, recipient: partner, ...attested })
   const permission = (await judge([id])).get(id)
   // guard: member-in-context-permits
   if (patient === undefined || !permission?.isPermitted) return undefined
   const until = Math.min(matchedUntil, permission.until ?? Number.POSITIVE_INFINITY)
-  return until < now + SHORTEST ? undefined : { patient: id, until, excluded: permission.excluded }
+  return until < now + SHORTEST ? undefined : { patient: id, group, until, excluded: permission.excluded }
 }
 
 const PATIENT = 'Patient/'
@@ -68,10 +76,10 @@ async function patientNamed(data: MemberData, name: string): Promise<string | un
 const [MAX_GROUPS, AT_ONCE] = [1_000, 5]
 
 /**
- * Membership in a Group. `until`: its end in milliseconds since 1970. `attestedBy`: mark of the provider that must have an attestation in force;
+ * Membership in a Group. `group`: its id. `until`: its end in milliseconds since 1970. `attestedBy`: mark of the provider that must have an attestation in force;
  * absent: none is needed.
  */
-type Membership = { readonly until: number; readonly attestedBy?: string }
+type Membership = { readonly group: string; readonly until: number; readonly attestedBy?: string }
 
 /**
  * Returns a membership in a Group of the partner, or undefined if no Group is in force. A membership without an attestation comes before one
@@ -87,7 +95,7 @@ async function findMembership({ data, client, partner, now }: MemberContextReque
       const until = group === undefined ? Number.NEGATIVE_INFINITY : Math.max(...endsIn(data, group, patient, now))
       if (group === undefined || until === Number.NEGATIVE_INFINITY) return []
       const attestedBy = partner.kind === 'provider' ? markOfGroup(group) : undefined
-      return [attestedBy === undefined ? { until } : { until, attestedBy }]
+      return [{ group: group.id!, until, ...(attestedBy === undefined ? {} : { attestedBy }) }]
     })
     const others = longestOf(memberships.filter(({ attestedBy }) => attestedBy === undefined))
     if (others !== undefined) return others

@@ -1,20 +1,21 @@
 /**
- * Records of disclosures: the data of members that partners received. Each match and each export for a partner has a blob with one line for
- * the request and one for each member. It contains no content of resources.
+ * Records of disclosures: the data of members that partners received. Each match, each export and each token for a member has a blob with one
+ * line for the request and one for each member. It contains no content of resources.
  */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { BrokenRule, Unmatched } from '../outcomes.ts'
 
 /** Outcome for one member. Any other text is the reason why an export omits the member. */
-export type DisclosureOutcome = 'matched' | 'exported' | Unmatched | (string & {})
+export type DisclosureOutcome = 'matched' | 'exported' | 'opened' | Unmatched | (string & {})
 
 /**
- * Match or export of a partner. `at`: instant of the match, or the transaction time of the export, in milliseconds since 1970. `job`: id of the
- * job, or of the single match. `partner`: id of its client. `grounds`: Group that was exported, or Group and Consent of the match.
- * `windowStart`: instant of the oldest resources of an export; absent: it had no time window.
+ * Match or export of a partner, or its token that opens the data of a member. `at`: instant of the match or of the token, or the transaction time of
+ * the export, in milliseconds since 1970. `job`: id of the job, or of the record. `partner`: id of its client. `grounds`: Group that was exported or
+ * that contains the member of a token, or Group and Consent of the match. `windowStart`: instant of the oldest resources of
+ * an export or a token; absent: it had no time window.
  */
 export type PartnerRequest = {
-  readonly kind: 'match' | 'export'
+  readonly kind: 'match' | 'export' | 'token'
   readonly at: number
   readonly tenant: string
   readonly job: string

@@ -6,7 +6,8 @@ export type PartnerUsage = { readonly partner: string; readonly requests: number
 
 export async function countDisclosures(disclosures: AsyncIterable<Disclosure>): Promise<readonly PartnerUsage[]> {
   const partners = new Map<string, { readonly jobs: Set<string>; readonly matched: Set<string>; readonly exported: Set<string> }>()
-  for await (const { partner, tenant, job, patient, outcome } of disclosures) {
+  for await (const { kind, partner, tenant, job, patient, outcome } of disclosures) {
+    if (kind === 'token') continue
     const counted = partners.get(partner) ?? { jobs: new Set(), matched: new Set(), exported: new Set() }
     partners.set(partner, counted)
     counted.jobs.add(job)

@@ -23,5 +23,12 @@ export const partnerMembers: PartnerMembers = {
 const membersOf = /* @__PURE__ */ once(async () => {
   const { partnerMembers: of } = await import('../authorization/partner-members.ts')
   const reading = (tenant: string) => searchContexts().of(tenant, clock().now())
-  return of({ reading, heads: (...asked) => store().heads(...asked), index: latestSearches, config: config(), clock: clock() })
+  return of({
+    reading,
+    heads: (...asked) => store().heads(...asked),
+    index: latestSearches,
+    config: config(),
+    clock: clock(),
+    disclosures: blobs(),
+  })
 })

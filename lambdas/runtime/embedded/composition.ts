@@ -260,7 +260,7 @@ export function composeServerCore(
     deleteMatches: () => deleteEndedMatches(matchPorts, readingOf, Number.POSITIVE_INFINITY),
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
-    partnerMembers: partnerMembers({ heads: ports.heads, index: ports.latest, reading: readingOf, config, clock }),
+    partnerMembers: partnerMembers({ ...ports, ...exports, index: ports.latest, reading: readingOf, config }),
     answers: commandAnswersOf({ ...ports, definitions, canonicals, store: stores.store, readingOf, withPackages }),
     patientsOf,
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
