@@ -76,7 +76,7 @@ describe('The bucket of the archive', () => {
     expect(names).toContain('audit-archive')
     expect(allowed('PutObject', record)).toEqual(['audit-archive'])
     const disclosure = `${ARNS.AuditBucket}/disclosures/north/2026-01-02/job.ndjson`
-    const writers = ['export-step', 'member-match']
+    const writers = ['export-step', 'member-match', 'token']
     expect(allowed('PutObject', disclosure).toSorted()).toEqual(writers)
     for (const name of writers) {
       expect(environmentOf(on, name).FHIR_AUDIT_BUCKET).toBeDefined()

@@ -5,10 +5,10 @@ import { startBulkMatch } from '../../interactions/operations/bulk-match.ts'
 import { levelMatch } from '../../interactions/operations/level-match.ts'
 import { memberMatch } from '../../interactions/operations/member-match.ts'
 import { recordedMatch } from '../../interactions/operations/recorded-match.ts'
-import { disclosureRecords, exportFiles, exportWorkflow, jobRows, matchLimitsOfPartners } from '../../runtime/aws/export-ports.ts'
+import { exportFiles, exportWorkflow, jobRows, matchLimitsOfPartners } from '../../runtime/aws/export-ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
-import { clock, config, deploymentSettings, seal, searchContexts } from '../../runtime/aws/ports.ts'
+import { clock, config, deploymentSettings, disclosureRecords, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, writePorts } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()

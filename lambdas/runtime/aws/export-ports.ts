@@ -14,7 +14,7 @@ import type { Workflow } from '../../ports/execution/workflow.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
 import { warn } from './log.ts'
-import { blobs, clock, config, deploymentSettings, stateTable } from './ports.ts'
+import { clock, config, deploymentSettings, stateTable } from './ports.ts'
 
 /** Rows of export jobs, and of the checkpoints that their steps store. */
 export const jobRows: () => Rows = /* @__PURE__ */ once(() => new DynamoDbRows(stateTable()))
@@ -23,22 +23,6 @@ export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3Blo
 
 /** Copies export files from the export bucket into buckets of other parties. */
 export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(deploymentSettings().exportBucket))
-
-/** Stores the records of disclosures, in the archive too if the stage has one. */
-export const disclosureRecords: () => BlobWriter = /* @__PURE__ */ once(() => {
-  const { auditBucket } = deploymentSettings()
-  return auditBucket === '' ? blobs() : withArchive(blobs(), lazyS3BlobStore(auditBucket))
-})
-
-type BlobWriter = Pick<BlobStore, 'put'>
-
-/** Returns a writer that stores each blob in the archive first, so that the archive lacks none that the store has. */
-export const withArchive = (store: BlobWriter, archive: BlobWriter): BlobWriter => ({
-  put: async (...blob) => {
-    await archive.put(...blob)
-    await store.put(...blob)
-  },
-})
 
 /**
  * Returns the settings for the types that exports include. The rules for additional resources are those of the stage: lib/bundle.ts writes

@@ -13,17 +13,19 @@ import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { clients } from './authorization.ts'
-import {
-  disclosureRecords,
-  exportCopier,
-  exportFiles,
-  exportTypeSettings,
-  exportWorkflow,
-  jobRows,
-  matchLimitsOfPartners,
-} from './export-ports.ts'
+import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows, matchLimitsOfPartners } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
-import { clock, config, deploymentSettings, expressions, identifierRows, indexProgress, searchContexts, store } from './ports.ts'
+import {
+  clock,
+  config,
+  deploymentSettings,
+  disclosureRecords,
+  expressions,
+  identifierRows,
+  indexProgress,
+  searchContexts,
+  store,
+} from './ports.ts'
 import { consistentIndex } from './search-index.ts'
 
 /**

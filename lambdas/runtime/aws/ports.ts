@@ -58,6 +58,22 @@ export const stateTable = /* @__PURE__ */ once(() => new TableClient(client(), d
 /** Store of large bodies, stored queries and lists of index tokens, in S3. */
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().bucket))
 
+/** Stores the records of disclosures, in the archive too if the stage has one. */
+export const disclosureRecords: () => BlobWriter = /* @__PURE__ */ once(() => {
+  const { auditBucket } = deploymentSettings()
+  return auditBucket === '' ? blobs() : withArchive(blobs(), lazyS3BlobStore(auditBucket))
+})
+
+type BlobWriter = Pick<BlobStore, 'put'>
+
+/** Returns a writer that stores each blob in the archive first, so that the archive lacks none that the store has. */
+export const withArchive = (store: BlobWriter, archive: BlobWriter): BlobWriter => ({
+  put: async (...blob) => {
+    await archive.put(...blob)
+    await store.put(...blob)
+  },
+})
+
 /** Opens a store of resources. `settleTime`: see DynamoDbStoreOptions. `table`: name of its table. */
 export const openStore = (settleTime?: number, table = deploymentSettings().table): DynamoDbResourceStore =>
   new DynamoDbResourceStore({

@@ -3,7 +3,7 @@
 import { VersionReader } from '../../adapters/dynamodb/store/reader.ts'
 import type { AuthPorts, PartnerMembers } from '../../auth/endpoint.ts'
 import { once } from '../once.ts'
-import { baseSearchContext, blobs, clock, config, resourceTable, searchContexts, store } from './ports.ts'
+import { baseSearchContext, blobs, clock, config, disclosureRecords, resourceTable, searchContexts, store } from './ports.ts'
 import { latestSearches } from './search-index.ts'
 
 /** Whether a token may read a stored Patient. Loads its code at the first call, because only token exchanges need it. */
@@ -29,6 +29,6 @@ const membersOf = /* @__PURE__ */ once(async () => {
     index: latestSearches,
     config: config(),
     clock: clock(),
-    disclosures: blobs(),
+    disclosures: disclosureRecords(),
   })
 })

@@ -1,7 +1,7 @@
 /** Records of disclosures on a stage with an archive. */
 import { describe, expect, it } from '@jest/globals'
 import { readDisclosures, writeDisclosures } from '../../../lambdas/partners/disclosures/disclosures.ts'
-import { withArchive } from '../../../lambdas/runtime/aws/export-ports.ts'
+import { withArchive } from '../../../lambdas/runtime/aws/ports.ts'
 import { collect } from '../../fixtures/collect.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 
