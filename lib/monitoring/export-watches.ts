@@ -1,5 +1,14 @@
-/** Watches for exports, and for tokens and signing keys where the stage issues tokens. */
-import { type DeployedNames, functionMetricOf, stageMetricOf, TOKEN_ROUTE, type Watch, type WatchedMetric } from './watch.ts'
+/** Watches for exports, and for tokens, signing keys and partners where the stage issues tokens. */
+import { GUESSING } from '../../lambdas/runtime/aws/log.ts'
+import {
+  type DeployedNames,
+  functionMetricOf,
+  REFUSED_METRIC,
+  stageMetricOf,
+  TOKEN_ROUTE,
+  type Watch,
+  type WatchedMetric,
+} from './watch.ts'
 
 /** Returns metrics for executions of a state machine. */
 export const executionsOf = (StateMachineArn: string, ...metricNames: readonly string[]): readonly WatchedMetric[] =>
@@ -77,7 +86,11 @@ export function watchesOfSchedules(stage: string, starter: string): readonly Wat
   ]
 }
 
-export function watchesOfTokens(api: DeployedNames['api'], { tender }: NonNullable<DeployedNames['tokens']>): readonly Watch[] {
+export function watchesOfTokens(
+  stage: string,
+  api: DeployedNames['api'],
+  { tender, hasPartners }: NonNullable<DeployedNames['tokens']>,
+): readonly Watch[] {
   const dimensions = { ApiName: api.name, Resource: TOKEN_ROUTE, Method: 'POST', Stage: api.stage }
   return [
     {
@@ -103,5 +116,19 @@ export function watchesOfTokens(api: DeployedNames['api'], { tender }: NonNullab
         todo: 'Look at the log of tend-keys. The existing keys sign tokens meanwhile; the item SIGNING_KEYS of the state table lists them',
       },
     },
+    ...(hasPartners ? [guessingOf(stage)] : []),
   ]
 }
+
+const guessingOf = (stage: string): Watch => ({
+  title: 'Refused requests (1), partners that guess at members (2)',
+  metrics: [stageMetricOf(stage, REFUSED_METRIC, 'Maximum')],
+  alarm: {
+    name: 'MemberGuessing',
+    severity: 'ticket',
+    above: GUESSING - 1,
+    means:
+      'a partner guesses at members. It gets no match for a person or a card number for 24 hours, or its matches are answered 429 for an hour',
+    todo: 'Look for MemberGuessing in the logs of member-match and export-step: the line names the partner. `fhir partner matches` counts the outcomes of its members. Ask the partner for the reason, or remove it',
+  },
+})

@@ -4,9 +4,12 @@ import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log
 /** Route of the token endpoint, the only route with a watch of its own. */
 export const TOKEN_ROUTE = '/auth/token'
 
-/** Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, and for a match
- * of members that was answered 429; 0 for every other request. */
-export const REFUSED_METRIC = 'Refused'
+/**
+ * Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, and for a match of members that was
+ * answered 429; 0 for every other request. Functions write 2 for a partner that guesses at members. Such values are rare beside the requests
+ * that lead to them, so that the average remains the share of refused requests.
+ */
+export const REFUSED_METRIC = 'Refused' satisfies MetricName
 
 /**
  * Severities of alarms, each with a topic. `page`: requests fail now, or data is in danger. `ticket`: the operator must act within days.
@@ -32,7 +35,7 @@ export type WatchedMetric = {
 export const hasCount = (expression: string): boolean => /\bn\b/.test(expression)
 
 /** Returns a metric that the functions of the stage or the filters of its access log write. */
-export const stageMetricOf = (stage: string, metricName: MetricName | typeof REFUSED_METRIC, statistic: string): WatchedMetric => ({
+export const stageMetricOf = (stage: string, metricName: MetricName, statistic: string): WatchedMetric => ({
   namespace: METRIC_NAMESPACE,
   ...{ metricName, statistic, dimensions: { Stage: stage } },
 })
@@ -99,6 +102,9 @@ export type DeployedNames = {
     readonly nodes: number
     readonly masters: number
   }
-  /** Name of the function that maintains the signing keys; absent if the stage issues no tokens. */
-  readonly tokens?: { readonly tender: string }
+  /**
+   * Absent if the stage issues no tokens. `tender`: name of the function that maintains the signing keys. `hasPartners`: whether partners may
+   * match members.
+   */
+  readonly tokens?: { readonly tender: string; readonly hasPartners: boolean }
 }

@@ -62,7 +62,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     ...(exports.starter === undefined ? [] : watchesOfSchedules(stage, exports.starter)),
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
     ...watchesOfShards(stage, domain),
-    ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
+    ...(tokens === undefined ? [] : watchesOfTokens(stage, api, tokens)),
     ...(archive === undefined ? [] : watchesOfArchive(archive)),
   ]
 }

@@ -200,7 +200,9 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...GRANT_WRITES], GRANTED),
       allowOnState(aws, ['dynamodb:Query', ...GRANT_WRITES], OWNED),
     ),
-  guesses: (aws) => allowOnState(aws, ['dynamodb:GetItem', ...GRANT_WRITES], GUESSES),
+  // The metric for partners that guess at members names the stage.
+  guesses: (aws) =>
+    merge(allowOnState(aws, ['dynamodb:GetItem', ...GRANT_WRITES], GUESSES), { environment: { FHIR_STAGE: aws.stage }, statements: [] }),
   signing: (aws) =>
     merge(allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS), { environment: {}, statements: [allowOnSigningKeys(aws, ['kms:Sign'])] }),
   keys: (aws) =>

@@ -247,6 +247,10 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
 /** Whether the stage archives new audit records. */
 export const isArchiving = ({ auditArchiveYears = 0 }: Pick<Settings, 'auditArchiveYears'>): boolean => auditArchiveYears > 0
 
+/** Whether partners match members of the stage. A demo without an identifier of the payer is only for trials. */
+export const hasPartners = ({ search, service }: Pick<Settings, 'search' | 'service'>): boolean =>
+  !isDemo(search) || (service.payer ?? '') !== ''
+
 const isDemo = (search: SearchSettings): boolean => 'size' in search && search.size === 'demo'
 
 const PUBLIC_RATES = 'the firewall limits requests without a token. Set "limits.withoutToken"'

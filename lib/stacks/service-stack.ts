@@ -26,7 +26,7 @@ import { INDEX_NAME } from '../resource-table.ts'
 import { nodesOf } from '../settings/domain-sizes.ts'
 import { targetOf } from '../settings/export-settings.ts'
 import { DEFAULT_SHARDS } from '../settings/index-shards.ts'
-import { isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
+import { hasPartners, isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { adoptTables, type CurrentTables, changedKeysAccessOf, currentTablesOf } from './adopted-tables.ts'
 import { archiveAudit } from './audit-archive.ts'
 import type { BackupSources } from './data-backups.ts'
@@ -137,7 +137,7 @@ export class ServiceStack extends Stack {
         sweeper: exportSweep.function.functionName,
         ...(this.scheduleFunctions === undefined ? {} : { starter: this.scheduleFunctions.starter.functionName }),
       },
-      ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
+      ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName, hasPartners: hasPartners(settings) } }),
       ...(data.domain === undefined
         ? {}
         : { domain: { name: data.domain.domainName, account: this.account, ...nodesOf(settings.search) } }),

@@ -11,7 +11,7 @@ import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { followHeartbeat, heartbeatAgeOf, sendHeartbeat } from '../../lambdas/indexing/stream/heartbeat.ts'
 import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import { logHeartbeatAge, logLostIndices, logUnwrittenAudit } from '../../lambdas/runtime/aws/log.ts'
+import { GUESSING, logGuessing, logHeartbeatAge, logLostIndices, logUnwrittenAudit } from '../../lambdas/runtime/aws/log.ts'
 import { SEVERITIES } from '../../lib/monitoring/watch.ts'
 import type { InvocationResult } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
@@ -122,6 +122,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'ArchiveNotFollowed PolledEventCount': { source: MAPPING, alarming: [[], [], []], normal: [[0, 0, 0], [], [0]], silent: 'ALARM' },
   'ArchivePutAside OnFailureDestinationDeliveredEventCount': { source: MAPPING, ...once([0, 1], [0]) },
   'ArchiveDropped DroppedEventCount': { source: MAPPING, ...once([0, 1], [0]) },
+  'MemberGuessing Refused': { source: OWN, ...once([...refused(30, 100), GUESSING, 0], refused(30, 100)) },
   'SigningKeys Errors': { source: FUNCTION, ...once([0, 1], [0]) },
 } // biome-ignore format: a table
 
@@ -405,6 +406,30 @@ describe('an audit record that cannot be written', () => {
     for (let i = 0; i < 2_000; i++) audit.record(record)
     await audit.flush()
     expect(keys.size).toBe(64)
+  })
+})
+
+describe('a partner that guesses', () => {
+  const alarmed = (name: string, periods: readonly MetricPeriod[]) => alarmStateOf(alarms.get(name)![0]!, periods)
+
+  it('is logged, and counted without a unit in the metric of refused requests', () => {
+    const [warned, counted] = [jest.spyOn(console, 'warn').mockReturnValue(), jest.spyOn(console, 'log').mockReturnValue()]
+    logGuessing('MemberGuessing: the partner c', { stage: 'dev', at: 5 })
+    expect(JSON.parse(String(warned.mock.calls[0]![0]))).toEqual({ level: 'warning', message: 'MemberGuessing: the partner c' })
+    const { _aws, ...values } = JSON.parse(String(counted.mock.calls[0]![0]))
+    const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
+    const { Namespace: watched, MetricName, Dimensions: dimensions } = metricOf(alarms.get('MemberGuessing')![0]!)
+    expect([Namespace, Metrics[0].Name, Dimensions[0]]).toEqual([watched, MetricName, dimensions.map(({ Name }: Tree) => Name)])
+    // Values of several units are different metrics to an alarm. The filters of the access log write none.
+    const filters = Object.values(resourcesOfType(tokens.service, 'AWS::Logs::MetricFilter'))
+    const units = filters.map(({ MetricTransformations: [{ Unit = 'None' }] }) => Unit)
+    expect(new Set([...units, Metrics[0].Unit])).toEqual(new Set(['None']))
+    expect(alarmed('MemberGuessing', [[], [], values.Refused])).toBe('ALARM')
+  })
+
+  it('does not set off the alarm about refused requests by five guesses', () => {
+    const period: MetricPeriod = [...refused(0, 20), GUESSING]
+    expect([alarmed('MemberGuessing', [period, period, period]), alarmed('Refused', [period, period, period])]).toEqual(['ALARM', 'OK'])
   })
 })
 

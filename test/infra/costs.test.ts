@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { FIREWALL_RULES } from '../../lib/model/prices.ts'
 import { REQUEST_WORK } from '../../lib/model/request-work.ts'
-import { resourcesOfType, type Tree } from './assembly.ts'
+import { resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
 import {
   ALARM_METRICS,
   ARCHIVE,
@@ -19,6 +19,7 @@ import {
   DEMO_MAX_HOURLY_COST,
   heartbeatCostOf,
   PACKAGES_MONTHLY_COST,
+  PARTNERS_MONTHLY_COST,
   SHARD_MONTHLY_COST,
   STORED,
   STRONG_WRITES_COST,
@@ -28,6 +29,7 @@ import {
 import { demo, production, signed } from './stages.ts'
 import { measureArchive, measureAuditRecord, measureSample } from './stored-items.ts'
 
+const { partners } = await synthesizeStages({ partners: { service: { payer: 'http://hl7.org/fhir/sid/us-npi|1234567893' } } })
 const PAGE = readFileSync('lib/docs/cost.md', 'utf8')
 
 describe('a million requests', () => {
@@ -115,11 +117,16 @@ describe('a month', () => {
     expect(PAGE).toContain('$1.60')
   })
 
+  it('costs $0.10 for the alarm about partners', () => {
+    expect(PARTNERS_MONTHLY_COST.toFixed(2)).toBe('0.10')
+    expect(PAGE).toMatch(/about partners that guess costs \$0\.10 a month/)
+  })
+
   it('counts each metric of the alarms of the stacks', () => {
     const metricsOf = ({ Metrics = [{ MetricStat: {} }] }: Tree) => Metrics.filter(({ MetricStat }: Tree) => MetricStat !== undefined)
     const countIn = ({ operation }: typeof demo) =>
       Object.values(resourcesOfType(operation, 'AWS::CloudWatch::Alarm')).flatMap(metricsOf).length
-    expect({ iam: countIn(signed), token: countIn(demo) }).toEqual(ALARM_METRICS)
+    expect({ iam: countIn(signed), token: countIn(demo), partners: countIn(partners) }).toEqual(ALARM_METRICS)
   })
 
   it('counts the rules of the firewall', () => {

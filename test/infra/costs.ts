@@ -7,7 +7,7 @@ import { DEFAULT_MIX } from '../../lib/model/load.ts'
 import { FIREWALL_RULES, FREE, PRICES } from '../../lib/model/prices.ts'
 import { AUDIT_KB, AUDIT_MONTHS, AUDIT_WRITES, LOG_KB, REQUEST_WORK, type Work } from '../../lib/model/request-work.ts'
 import { unitsOf } from '../../lib/model/table-load.ts'
-import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
+import { hasCount } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 import { OWN_BACKUP_DAYS } from '../../lib/settings/backup-settings.ts'
 import { NEW_TABLE } from '../../lib/settings/table-capacity.ts'
@@ -28,18 +28,21 @@ const alarmMetricsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
     .flatMap(({ alarm, metrics }) => (alarm === undefined ? [] : metrics))
     .reduce((sum, { expression = '' }) => sum + (hasCount(expression) ? 2 : 1), 0)
 
-/** Charged metrics of the alarms of a demo with signed requests, and of one that issues tokens. */
+/** Charged metrics of the alarms of a demo with signed requests, of one that issues tokens, and of one whose payer has partners. */
 export const ALARM_METRICS = {
   iam: alarmMetricsOf(DEPLOYED),
-  token: alarmMetricsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
+  token: alarmMetricsOf({ ...DEPLOYED, tokens: { tender: 'x', hasPartners: false } }),
+  partners: alarmMetricsOf({ ...DEPLOYED, tokens: { tender: 'x', hasPartners: true } }),
 }
 
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARM_METRICS.token - ALARM_METRICS.iam) * PRICES.alarm
 
-const CUSTOM_METRICS = [...METRIC_NAMES, REFUSED_METRIC].length
+/** Monthly cost of the alarm about partners that guess at members. */
+export const PARTNERS_MONTHLY_COST = (ALARM_METRICS.partners - ALARM_METRICS.token) * PRICES.alarm
+
 const WATCHING_COST =
-  Math.max(0, ALARM_METRICS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, CUSTOM_METRICS - FREE.metrics) * PRICES.metric
+  Math.max(0, ALARM_METRICS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, METRIC_NAMES.length - FREE.metrics) * PRICES.metric
 
 /** Monthly cost of a function that looks for packages every ten seconds. */
 export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead

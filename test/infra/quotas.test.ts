@@ -16,6 +16,7 @@ const EXPORTS = Array.from({ length: MAX_EXPORTS }, (_, i): ExportSetting => {
 const { largest } = await synthesizeStages({
   largest: {
     ...STAGES.production,
+    service: { ...STAGES.production.service, payer: 'http://hl7.org/fhir/sid/us-npi|1234567893' },
     access: 'token',
     originSecret: 2,
     exportLinkKey: 2,

@@ -211,6 +211,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   workflow: ['FHIR_REBUILD_WORKFLOW'],
   keys: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
   audit: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
+  guesses: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
   links: ['FHIR_EXPORT_ORIGIN', 'FHIR_LINK_KEY', 'FHIR_LINK_KEY_PAIR'],
   'link-key': [],
   'export-files': ['FHIR_EXPORT_BUCKET'],

@@ -1,7 +1,6 @@
 /** Alarms watch the metrics that the code writes, with thresholds in the same unit. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { logMetric, METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
-import { REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 
 const DEPLOYED = {
@@ -15,7 +14,7 @@ const DEPLOYED = {
   rebuild: 'arn:aws:states:rebuild',
   exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep', starter: 'fhir-export-schedule' },
   domain: { name: 'fhir', account: '111111111111', disk: 200, nodes: 3, masters: 3 },
-  tokens: { tender: 'fhir-tend-keys' },
+  tokens: { tender: 'fhir-tend-keys', hasPartners: true },
 }
 const watches = watchesOf(DEPLOYED)
 const SECOND = 1_000
@@ -49,9 +48,12 @@ describe('The lag of the index', () => {
 describe('Alarms', () => {
   it('watch every metric of the code and of the access log, at most ten', () => {
     const own = alarms.flatMap(({ metrics }) => metrics).filter(({ namespace }) => namespace === 'FHIR')
-    expect(own.map(({ metricName }) => metricName).sort()).toEqual([...METRIC_NAMES, REFUSED_METRIC].sort())
+    const names = new Set(own.map(({ metricName }) => metricName))
+    expect([...names].sort()).toEqual([...METRIC_NAMES].sort())
     // More would cost $0.30 a month each.
-    expect(own.length).toBeLessThanOrEqual(10)
+    expect(names.size).toBeLessThanOrEqual(10)
+    // Other dimensions would be other metrics.
+    for (const { dimensions } of own) expect(dimensions).toEqual({ Stage: DEPLOYED.stage })
   })
 
   it('have thresholds of durations in milliseconds that equal their descriptions', () => {
@@ -88,6 +90,8 @@ describe('Alarms', () => {
       SearchDisk: { below: 50 * 1_024 },
       SearchNodes: { below: 6 },
       LargestShard: { above: 30 * 1_024 ** 3, means: expect.stringContaining('30 GB'), todo: expect.stringContaining('search.shards') },
+      // 2 is written for a partner that guesses, 0 or 1 for a request.
+      MemberGuessing: { above: 1 },
       NotFollowed: { below: 1, isSilenceWrong: true },
     }
     for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })

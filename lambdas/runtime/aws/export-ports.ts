@@ -13,7 +13,7 @@ import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
-import { warn } from './log.ts'
+import { logGuessing } from './log.ts'
 import { clock, config, deploymentSettings, stateTable } from './ports.ts'
 
 /** Rows of export jobs, and of the checkpoints that their steps store. */
@@ -38,5 +38,6 @@ export const exportWorkflow: () => Workflow = /* @__PURE__ */ once(() => new Ste
 /** Limits of guesses by partners. */
 export const matchLimitsOfPartners: () => MatchLimits = /* @__PURE__ */ once(() => {
   const now = (): number => clock().now()
-  return matchLimits({ grants: new DynamoDbGrants(stateTable(), now), readKey: () => readSecretKey(stateTable()), now, alert: warn })
+  const alert = (line: string): void => logGuessing(line, { stage: deploymentSettings().stage, at: now() })
+  return matchLimits({ grants: new DynamoDbGrants(stateTable(), now), readKey: () => readSecretKey(stateTable()), now, alert })
 })

@@ -62,9 +62,22 @@ export const logLargestShard = (
   about: Pick<MetricContext, 'stage' | 'at'>,
 ): void => logMetric('LargestShard', 'Bytes', [bytes], { ...about, names: [index] })
 
+/** Value of the metric Refused for a partner that guesses at members. For a request, the filters of the access log write 0 or 1. */
+export const GUESSING = 2
+
+/**
+ * Logs that a partner guesses at members, and sets off the alarm MemberGuessing. The value has no unit, because those of the access log have
+ * none, and an alarm on several units is unpredictable.
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html
+ */
+export function logGuessing(line: string, about: Pick<MetricContext, 'stage' | 'at'>): void {
+  warn(line)
+  logMetric('Refused', 'None', [GUESSING], about)
+}
+
 export const METRIC_NAMESPACE = 'FHIR'
 
-/** Names of all metrics that functions log. Each has an alarm in lib/monitoring. */
+/** Names of all metrics of a stage. Each has an alarm in lib/monitoring. Filters of the access log write `Refused` too. */
 export const METRIC_NAMES = [
   'AuditRefused',
   'ExportAge',
@@ -72,6 +85,7 @@ export const METRIC_NAMES = [
   'IndexLost',
   'LargestShard',
   'PulseAge',
+  'Refused',
   'ScheduledExportsFailed',
   'ScheduledExportsLate',
   'TableIndexLag',
@@ -81,7 +95,7 @@ export type MetricName = (typeof METRIC_NAMES)[number]
 /** Maximum values of one metric line. More values need several lines. The metric format sets this limit. */
 const MOST_VALUES = 100
 
-export type MetricUnit = 'Milliseconds' | 'Count' | 'Bytes'
+export type MetricUnit = 'Milliseconds' | 'Count' | 'Bytes' | 'None'
 
 /** Context of a metric. `at`: milliseconds since 1970. `names`: names of what was counted, logged beside the values. */
 type MetricContext = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
