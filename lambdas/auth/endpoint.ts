@@ -94,6 +94,8 @@ export type AuthPorts = {
   readonly choices: AuthChoices
   /** Fetches the keys of clients that publish them under a URL. */
   readonly keySource: KeySource
+  /** Whether no address of the URI's host is private. A host that is not found may be fetched from later. `uri`: an absolute URI. */
+  readonly mayFetchKeys: (uri: string) => Promise<boolean>
   /**
    * Whether `typed` is the user's password. A check for an unknown user takes as long. Networks take turns, so many attempts from one
    * network do not block the others.

@@ -46,6 +46,7 @@ export type AuthorizationSettings = {
   /** `of`: the id of a patient. */
   readonly encounters?: readonly { readonly id: string; readonly of: string; readonly tenant?: string }[]
   readonly keySource?: KeySource
+  readonly mayFetchKeys?: AuthPorts['mayFetchKeys']
   readonly baseUrl?: string
   readonly loopbackOnly?: boolean
   /** Whether the client of the explorer is built in, as in the deployments. */
@@ -63,6 +64,7 @@ export async function createAuthorization({
   patients = [],
   encounters = [],
   keySource = noKeys,
+  mayFetchKeys = async () => true,
   baseUrl = BASE_URL,
   loopbackOnly = false,
   hasExplorer = false,
@@ -80,7 +82,7 @@ export async function createAuthorization({
   const acting = new Map<string, readonly string[]>()
   const ports: AuthPorts = {
     seal: new AesSeal(randomBytes(32)),
-    ...{ users, keys, grants, revocations, clock, keySource },
+    ...{ users, keys, grants, revocations, clock, keySource, mayFetchKeys },
     registrations: clients,
     clients: hasExplorer ? withExplorerClient(clients, revocations, baseUrl) : clients,
     choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', organizationName: '', ...choices },

@@ -28,7 +28,8 @@ const server = fetchedServer(() => base)
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 async function start(): Promise<void> {
-  const started = await startServer({ FHIR_ACCESS: 'token', FHIR_AUDIT_DURABILITY: 'strict' }, data)
+  const settings = { FHIR_ACCESS: 'token', FHIR_AUDIT_DURABILITY: 'strict', FHIR_PRIVATE_HOSTS: '10.9.0.0/16' }
+  const started = await startServer(settings, data)
   embedded = started.embedded
   base = started.base
 }
@@ -99,4 +100,14 @@ it('an app registers by its invitation, reads the record of a member, is counted
   expect((await exchange({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token })).error).toBe('invalid_client')
   expect((await register()).status).toBe(401)
   expect((await server.ask('GET', '/auth/register', own)).status).toBe(401)
+})
+
+it('an app with keys at a private host registers only if the operator lists it', async () => {
+  const invited = await runFhir('client', 'invite', '--json', '--data', data)
+  const headers = bearer(JSON.parse(invited.out).initial_access_token)
+  const metadata = { redirect_uris: [BACK], token_endpoint_auth_method: 'private_key_jwt' }
+  const register = (host: string) => server.ask('POST', '/auth/register', { json: { ...metadata, jwks_uri: `https://${host}/` }, headers })
+  const { status, body } = await register('10.8.0.1')
+  expect([status, body.error]).toEqual([400, 'invalid_client_metadata'])
+  expect((await register('10.9.0.1')).status).toBe(201)
 })

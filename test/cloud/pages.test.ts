@@ -227,8 +227,10 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
         ...{ method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
         ...(body === undefined ? {} : { body }),
       })
-    const metadata = JSON.stringify({ redirect_uris: [BACK], token_endpoint_auth_method: 'none' })
-    const register = () => send('POST', `${base()}/auth/register`, invitation.token, metadata)
+    const register = (metadata: object = { token_endpoint_auth_method: 'none' }) =>
+      send('POST', `${base()}/auth/register`, invitation.token, JSON.stringify({ redirect_uris: [BACK], ...metadata }))
+    const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://10.0.0.1/jwks' }
+    expect((await register(keys)).status).toBe(400)
     const responses = await Promise.all([register(), register()])
     expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 401])
     const app = (await responses.find(({ status }) => status === 201)!.json()) as Tree

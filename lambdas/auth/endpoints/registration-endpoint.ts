@@ -20,7 +20,7 @@ import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
 import { parametersOf } from '../request-parameters.ts'
 import { changeGeneration } from '../tokens/credential-generations.ts'
 
-export type RegisterPorts = Pick<AuthPorts, 'registrations' | 'revocations' | 'clock'>
+export type RegisterPorts = Pick<AuthPorts, 'registrations' | 'revocations' | 'clock' | 'mayFetchKeys'>
 
 /** Registers an app (POST), and returns (GET) or removes (DELETE) its registration. */
 export const register =
@@ -34,36 +34,39 @@ export const register =
  * Registers the app with the initial access token of the request. Throws FhirError 401, with the same text, for an unknown, an expired and
  * a used token. Throws OAuthError 400 for invalid metadata; the app can use the invitation again.
  */
-async function registerApp({ registrations, clock }: RegisterPorts, request: AuthRequest): Promise<AuthResponse> {
+async function registerApp(ports: RegisterPorts, request: AuthRequest): Promise<AuthResponse> {
+  const { registrations, clock } = ports
   const initial = clientTokenOf(request.headers)
   const { token, hash } = createClientToken(initial.id)
   const secret = createRandomSecret()
-  const client = await changeOf(registrations, initial, (invitation) => {
+  const appOf = (invitation: Client): Client => {
     const now = clock.now()
     // guard: registration-needs-an-open-invitation
     if (!isInvitation(invitation) || isExpired(invitation, now)) throw invalidToken()
     request.note({ client: invitation.id })
     const metadata = parseClientMetadata(request.headers, request.body)
     return { ...toApp(invitation, metadata, fingerprintOf(secret), now), invited: { hash }, generation: clock.newId() }
-  })
+  }
+  // Only an invited app makes the server look up a host.
+  await checkKeyHost(ports, appOf(ownOf(initial, await registrations.get(initial.id))))
+  const client = (await registrations.change(initial.id, (known) => appOf(ownOf(initial, known))))!
   request.note({ outcome: 'registered' })
   // RFC 7591 requires the expiry with each secret; 0 means that the secret does not expire.
   const secrets = client.authentication.kind === 'secret' ? { client_secret: secret, client_secret_expires_at: 0 } : {}
   return jsonResponse(201, { ...describeApp(client, token, request), ...secrets })
 }
 
-/** Changes the client of the token. Throws FhirError 401 if the token belongs to no client. */
-async function changeOf(
-  registrations: RegisterPorts['registrations'],
-  token: ClientToken,
-  change: (client: Client) => Client,
-): Promise<Client> {
-  if (token.id === '') throw invalidToken()
-  const changed = await registrations.change(token.id, (known) => {
-    if (known === undefined || !isTokenOf(token, known)) throw invalidToken()
-    return change(known)
-  })
-  return changed!
+/** Returns the client of the token. Throws FhirError 401 if the token belongs to no client. */
+function ownOf(token: ClientToken, known: Client | undefined): Client {
+  if (known === undefined || !isTokenOf(token, known)) throw invalidToken()
+  return known
+}
+
+/** Throws OAuthError if the server would not fetch the keys of the app. Otherwise the app would find that out when it first authenticates. */
+async function checkKeyHost({ mayFetchKeys }: RegisterPorts, { authentication }: Client): Promise<void> {
+  // guard: registered-keys-have-public-host
+  if (authentication.kind === 'uri' && !(await mayFetchKeys(authentication.uri)))
+    throw invalidMetadata('jwks_uri must have a host with public addresses. The server fetches keys from no other')
 }
 
 /** Returns the client of an app. The name and the scopes of its invitation bind the app. `hash`: fingerprint of its new secret. */

@@ -1,6 +1,7 @@
 /** Registration of apps by invitation. https://www.rfc-editor.org/rfc/rfc7591, https://www.rfc-editor.org/rfc/rfc7592 */
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { addressFilterOf, fetchBlockReason } from '../../../lambdas/adapters/https/private-hosts.ts'
 import { inviteClient } from '../../../lambdas/auth/administration/invite-client.ts'
 import type { NewInvitation } from '../../../lambdas/auth/clients/invitations.ts'
 import {
@@ -236,6 +237,47 @@ describe('invalid metadata', () => {
     expect([form.status, form.body.error]).toEqual([400, 'invalid_client_metadata'])
     expect((await send(token, { ...valid, x: 'x'.repeat(65_536) })).status).toBe(413)
     expect((await send(token, valid, { headers: { 'content-type': 'Application/JSON; charset=utf-8' } })).status).toBe(201)
+  })
+})
+
+describe('keys at a URI', () => {
+  const checked: string[] = []
+  beforeAll(async () => {
+    auth = await createAuthorization({
+      async mayFetchKeys(uri) {
+        checked.push(uri)
+        return (await fetchBlockReason(uri, addressFilterOf(['192.168.7.7']))) === undefined
+      },
+    })
+  })
+  const metadataOf = (host: string) => ({
+    ...{ redirect_uris: [BACK], token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `https://${host}/jwks.json` },
+  })
+
+  it.each([
+    ...['127.0.0.1', 'localhost', '2130706433', '10.0.0.1', '172.16.0.1:8443', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0'],
+    ...['[::1]', '[fe80::1]', '[fd00::1]', '[::ffff:10.0.0.1]'],
+  ])('are rejected if an address of their host is private: %s', async (host) => {
+    const { token, client } = await invite()
+    const { status, headers, body } = await send(token, metadataOf(host))
+    expect([status, body.error, headers]).toEqual([400, 'invalid_client_metadata', expect.objectContaining(noStore)])
+    expect(body.error_description).toBe('jwks_uri must have a host with public addresses. The server fetches keys from no other')
+    expect(auth.audited.at(-1)).toMatchObject({ client: client.id, outcome: 'invalid_client_metadata', status: 400 })
+    expect((await send(token, metadataOf('8.8.8.8'))).status).toBe(201)
+  })
+
+  it('are accepted from a private host that the operator lists', async () => {
+    const { token } = await invite()
+    expect((await send(token, metadataOf('192.168.7.7'))).status).toBe(201)
+  })
+
+  it('are not looked up for an app without an open invitation, or with other invalid metadata', async () => {
+    const { token } = await invite()
+    checked.length = 0
+    expect((await send(`${token}A`, metadataOf('8.8.8.8'))).status).toBe(401)
+    expect((await send(token, { ...metadataOf('8.8.8.8'), scope: '' })).status).toBe(400)
+    expect((await send(token, { ...metadataOf('8.8.8.8'), jwks_uri: 'no URI' })).status).toBe(400)
+    expect(checked).toEqual([])
   })
 })
 
