@@ -101,10 +101,10 @@ async function withShownTargets(caller: Caller, versions: Versions): Promise<Ver
   const { access, reading } = caller.judge
   if (access.partner?.limits === undefined) return versions
   const member = await import('../partners/member-versions.ts')
-  const visible = caller.showsNone
-    ? undefined
-    : async (keys: readonly ResourceKey[]) => visibleAmong(caller, await caller.resources.current(keys))
-  return member.withShownTargets(access, reading, versions, visible)
+  // A search names the targets that a read names, also of types that the partner may only read.
+  const reader: Caller = { ...caller, letters: ['r'] }
+  const visible = async (keys: readonly ResourceKey[]) => visibleAmong(reader, await caller.resources.current(keys))
+  return member.withShownTargets(access, reading, versions, { visible, showsNone: caller.showsNone })
 }
 
 /** Returns the versions under the view of the caller. */

@@ -1,5 +1,6 @@
 /** Versions as a partner with a member in context sees them. Only such partners load this file and what it imports. */
 import type { Access } from '../access/access.ts'
+import { toResourceKey } from '../ports/store/resource-key.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { isAllowed } from './partner-rules.ts'
@@ -18,21 +19,27 @@ export function allowanceOf({ view, partner }: Access, { timeZone }: SearchConte
 }
 
 /**
- * Returns the versions with Provenances that name only targets and entities that the partner may read. `visible`: reads the visible
- * ones of resources. Absent: all stay.
+ * `visible`: returns the resources, with undefined in place of each that the partner may not read. `showsNone`: no response has the versions,
+ * so their targets and entities may stay.
+ */
+type TargetReads = { readonly visible: (keys: readonly ResourceKey[]) => Promise<Versions>; readonly showsNone?: true | undefined }
+
+/**
+ * Returns the versions with Provenances that name only targets and entities that the partner may read. A Provenance without such a target is
+ * hidden.
  */
 export async function withShownTargets(
   { clauses }: Access,
   reading: SearchContext,
   versions: Versions,
-  visible?: (keys: readonly ResourceKey[]) => Promise<Versions>,
+  { visible, showsNone }: TargetReads,
 ): Promise<Versions> {
   const isMember = (name: string): boolean => clauses.some(({ within }) => within?.includes(name) === true)
   /** Provenances often have the same targets, so each is read once. */
   const known = new Map<string, boolean>()
-  const withheldAmong = async (keys: readonly ResourceKey[], read: typeof visible & {}) => {
+  const withheldAmong = async (keys: readonly ResourceKey[]) => {
     const unknown = keys.filter((key) => !known.has(nameOf(key)))
-    const targets = unknown.length === 0 ? [] : await read(unknown)
+    const targets = unknown.length === 0 ? [] : await visible(unknown)
     for (const [i, key] of unknown.entries()) known.set(nameOf(key), targets[i]?.deleted === false)
     return keys.filter((key) => known.get(nameOf(key)) === false)
   }
@@ -40,7 +47,11 @@ export async function withShownTargets(
     if (version?.type !== 'Provenance' || version.deleted) return version
     // guard: member-token-shows-no-provenance-of-others
     if (namesOthers(version, isMember)) return undefined
-    return visible === undefined ? version : withoutWithheld(version, reading, (keys) => withheldAmong(keys, visible))
+    if (!showsNone) return withoutWithheld(version, reading, withheldAmong)
+    // The member is one of the targets, and a partner may usually read it. So read the other targets only if the member is hidden.
+    const members = version.compartments.filter(isMember).map((name) => toResourceKey(version.tenant, name))
+    const isHidden = (await withheldAmong(members)).length === members.length
+    return isHidden && (await withoutWithheld(version, reading, withheldAmong)) === undefined ? undefined : version
   }
   const seen: (ResourceVersion | undefined)[] = []
   for (const version of versions) seen.push(await shownOf(version))

@@ -1,7 +1,8 @@
 /** A partner with a member in context reads the data of its export: no old data, no hidden authorization, no sensitive data. */
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
-import { withSettings } from '../api/settings-tried/setting-server.ts'
+import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { memberClientOf } from './member-tokens.ts'
 import { ANN, match, membersBundle, PAYER_SETTINGS, partnerTokens } from './payer-exchange.ts'
 
 const MARK = 'hidden-from-partners'
@@ -57,7 +58,7 @@ const REFERRING: Tree = {
   ...{ derivedFrom: [{ reference: 'DocumentReference/old-document' }], encounter: { reference: 'Encounter/old-visit' } },
 }
 
-const withHidden = (proof: (clients: { readonly member: TestClient; readonly operator: TestClient }) => Promise<void>) =>
+const withHidden = (proof: (clients: { readonly member: TestClient; readonly operator: SettingsServer }) => Promise<void>) =>
   withSettings({ ...PAYER_SETTINGS, FHIR_SENSITIVE_LABELS: `${LABEL.system}|${LABEL.code}` }, async (server) => {
     expect((await server.post('/', membersBundle())).status).toBe(200)
     for (const each of [...HIDDEN, REFERRING]) expect((await server.put(`/${each.resourceType}/${each.id}`, each)).status).toBe(201)
@@ -213,4 +214,46 @@ describe('a payer with a member in context', () => {
         expect([query, (await member.get(`/Provenance?${query}`)).status]).toEqual([query, 403])
       expect((await member.get('/Provenance?_summary=count')).body.total).toBe(1)
     }))
+
+  it.each<[what: string, scopes: readonly string[], isShown: boolean]>([
+    ['it reads the member', ['system/*.rs'], true],
+    ['it reads but does not search the member', ['system/Provenance.rs', 'system/Patient.r'], true],
+    ['it reads no other type', ['system/Provenance.rs'], false],
+  ])('reads and searches Provenances of hidden payments alike, if %s', (_, scopes, isShown) =>
+    withHidden(async ({ operator }) => {
+      const payment = { resourceType: 'PaymentReconciliation', id: 'payment', status: 'active', created: '2026-01-01' }
+      const paid = { ...payment, paymentDate: '2026-01-01', paymentAmount: { value: 1, currency: 'USD' } }
+      expect((await operator.put('/PaymentReconciliation/payment', paid)).status).toBe(201)
+      const put = async (id: string, ...targets: readonly string[]) => {
+        const target = targets.map((reference) => ({ reference }))
+        const provenance = { resourceType: 'Provenance', id, target, recorded: '2026-01-01T00:00:00Z', agent: [{ who: { display: 'x' } }] }
+        expect((await operator.put(`/Provenance/${id}`, provenance)).status).toBe(201)
+      }
+      await put('both', 'Patient/ann', 'PaymentReconciliation/payment')
+      await put('only', 'PaymentReconciliation/payment')
+      const member = await memberClientOf(operator, { id: 'payer', patient: 'ann', scopes })
+      const target = [{ reference: 'Patient/ann' }]
+      const { status, body } = await member.get('/Provenance/both')
+      expect([status, body.target]).toEqual(isShown ? [200, target] : [404, undefined])
+      expect((await member.get('/Provenance/only')).status).toBe(404)
+      const searches = ['', '?patient=ann', '?_include=Provenance:target', '?_include=*', '?_sort=-recorded', '?_group=patient']
+      for (const query of searches) {
+        const { status, body } = await member.get(`/Provenance${query}`)
+        const found = (body.entry ?? [])
+          .map(({ resource }: Tree) => resource)
+          .filter(({ resourceType }: Tree) => resourceType === 'Provenance')
+        const shown = isShown ? [['both', target]] : []
+        expect([query, status, body.total, found.map(({ id, target }: Tree) => [id, target])]).toEqual([query, 200, shown.length, shown])
+        expect(JSON.stringify(body)).not.toContain('PaymentReconciliation')
+      }
+      for (const query of ['_summary=count', 'recorded=2026'])
+        expect([query, (await member.get(`/Provenance?${query}`)).body.total]).toEqual([query, isShown ? 1 : 0])
+      expect((await member.get('/Provenance?target=PaymentReconciliation/payment')).body.total).toBe(0)
+      expect((await member.get('/PaymentReconciliation?_revinclude=Provenance:target')).status).toBe(403)
+      const ofMember = await member.get('/Patient?_revinclude=Provenance:target')
+      const mayFind = scopes.includes('system/*.rs')
+      const names = ['Provenance/both', 'Provenance/only', 'PaymentReconciliation'].map((name) => ofMember.text.includes(name))
+      expect([ofMember.status, ...names]).toEqual([mayFind ? 200 : 403, mayFind, false, false])
+    }),
+  )
 })

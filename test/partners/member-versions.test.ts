@@ -1,5 +1,5 @@
 /** Provenances as a partner with a member in context sees them. */
-import { expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { Access } from '../../lambdas/access/access.ts'
 import { withShownTargets } from '../../lambdas/partners/member-versions.ts'
 import type { ResourceKey } from '../../lambdas/ports/store/resource-store.ts'
@@ -26,13 +26,19 @@ const PAGE = [
   provenance('others', 'Patient/ann', 'Patient/bert'),
 ]
 
-it('reads each target of a page once', async () => {
+/** Returns the versions that stay, with the targets that were read. `hidden`: ids of resources that the partner may not read. */
+async function readPage(hidden: readonly string[], options: { readonly showsNone?: true } = {}) {
   const read: string[] = []
   const visible = async (keys: readonly ResourceKey[]) => {
     read.push(...keys.map(({ type, id }) => `${type}/${id}`))
-    return keys.map((key) => (key.id === 'hidden' ? undefined : versionOf(writeOf(key))))
+    return keys.map((key) => (hidden.includes(key.id) ? undefined : versionOf(writeOf(key))))
   }
-  const shown = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, PAGE, visible)
+  const shown = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, PAGE, { visible, ...options })
+  return { shown, read }
+}
+
+it('reads each target of a page once', async () => {
+  const { shown, read } = await readPage(['hidden'])
   const target = ['Patient/ann', 'Observation/shown'].map(referenceTo)
   expect(shown.map((version) => version && JSON.parse(Buffer.from(version.body).toString()).target)).toEqual([target, target, undefined])
   expect(read).toEqual(['Patient/ann', 'Observation/shown', 'Observation/hidden'])
@@ -49,12 +55,18 @@ it('shows no entity, narrative or contained resource that names a hidden resourc
     ],
   }
   const version = versionOf(writeOf(resourceKeyOf('t', 'Provenance', 'of-load'), { body, compartments: ['Patient/ann'] }))
-  const [shown] = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, [version], visible)
+  const [shown] = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, [version], { visible })
   const { contained: _, text: __, ...rest } = body
   expect(JSON.parse(Buffer.from(shown!.body).toString())).toEqual({ ...rest, entity: [body.entity[0]] })
 })
 
-it('keeps all targets of Provenances that no response has', async () => {
-  const shown = await withShownTargets(ACCESS, TEST_SEARCH_CONTEXT, PAGE)
-  expect(shown).toEqual([PAGE[0], PAGE[1], undefined])
+describe('for Provenances that no response has', () => {
+  it('reads only the member, and keeps all targets', async () =>
+    expect(await readPage(['hidden'], { showsNone: true })).toEqual({ shown: [PAGE[0], PAGE[1], undefined], read: ['Patient/ann'] }))
+
+  it('reads the other targets if the member is hidden', async () =>
+    expect((await readPage(['ann', 'hidden'], { showsNone: true })).shown).toEqual([PAGE[0], PAGE[1], undefined]))
+
+  it('keeps none without a shown target', async () =>
+    expect((await readPage(['ann', 'hidden', 'shown'], { showsNone: true })).shown).toEqual([undefined, undefined, undefined]))
 })
