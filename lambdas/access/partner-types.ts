@@ -2,7 +2,7 @@
  * Types of resources that a partner may receive: types with data of a member, and types to which these refer. Claim and other types with
  * payments are not included.
  */
-import type { HiddenPaths } from '../search/search-context.ts'
+import type { HiddenPaths, ShownParameters } from '../search/search-context.ts'
 
 /** Types with data of a member: patient types of US Core, and types that a payer adds. */
 export const PARTNER_TYPES: readonly string[] = [
@@ -13,6 +13,12 @@ export const PARTNER_TYPES: readonly string[] = [
 
 /** Elements by type whose references a partner receives only if it may read their resources. */
 export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target', 'entity'] }
+
+/**
+ * Parameters by type that a partner may use although they read such elements. It receives no Provenance that names the Patient of another
+ * person, so this parameter finds nothing by a hidden reference.
+ */
+export const PARTNER_SHOWN_PARAMETERS: ShownParameters = { Provenance: ['patient'] }
 
 /** Types that the types with data of a member may refer to. */
 export const REFERENCED_TYPES: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication']

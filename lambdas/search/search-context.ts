@@ -13,7 +13,11 @@ export type SearchContext = BaseUrls & {
   readonly custom?: readonly CustomMapping[]
   /** Elements that the caller does not receive. Searches by them are answered 403. Absent: the caller receives all elements. */
   readonly hiddenPaths?: HiddenPaths
+  /** Codes of R4 parameters by type. The caller may use them although they read hidden elements. */
+  readonly shownParameters?: ShownParameters
 }
+
+export type ShownParameters = Readonly<Record<string, readonly string[]>>
 
 /** Paths of hidden elements by resource type, without the type: `item.net`. */
 export type HiddenPaths = Readonly<Record<string, readonly string[]>>

@@ -129,6 +129,20 @@ describe('an export for a partner', () => {
     ])
   })
 
+  it.each([
+    ['Patient/ann', ['of-ann']],
+    ['Patient/bert', []],
+    ['Patient/stranger', []],
+    ['Patient/ann,Patient/bert', ['of-ann']],
+  ])('has only Provenances of its Patients by the filter patient=%s', async (name, ids) => {
+    const world = await ExportWorld.open()
+    await world.save(1, patient('ann'), patient('bert'), GROUP, dated('new', WITHIN), OPT_OUT)
+    await world.save(1, provenance('of-ann', 'Patient/ann'), provenance('of-bert', 'Patient/bert'), provenance('other', 'Observation/new'))
+    await world.save(1, provenance('of-both', 'Patient/ann', 'Patient/bert'))
+    const { Provenance = [] } = await exported(world, { asked: { filters: [{ type: 'Provenance', query: `patient=${name}` }] } })
+    expect(Provenance.filter(({ id }) => id.length < 20).map(({ id }) => id)).toEqual(ids)
+  })
+
   it('names no target in a Provenance that the scopes of the token do not cover', async () => {
     const world = await ExportWorld.open()
     await world.save(1, patient('ann'), GROUP, dated('new', WITHIN), provenance('of-ann', 'Patient/ann', 'Observation/new'))

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { memberClientOf } from './member-tokens.ts'
 import { ANN, match, membersBundle, PAYER_SETTINGS, partnerTokens } from './payer-exchange.ts'
 
@@ -213,6 +214,16 @@ describe('a payer with a member in context', () => {
       ])
         expect([query, (await member.get(`/Provenance?${query}`)).status]).toEqual([query, 403])
       expect((await member.get('/Provenance?_summary=count')).body.total).toBe(1)
+      // A parameter of the tenant that claims to have Patients only may read other references.
+      const about = {
+        ...{ resourceType: 'SearchParameter', id: 'about', url: 'http://example.org/about', name: 'About', status: 'active' },
+        ...{ description: 'x', code: 'about', base: ['Provenance'], type: 'reference', target: ['Patient'] },
+        expression: 'Provenance.target | Provenance.entity.what',
+      }
+      expect((await operator.put('/SearchParameter/about', about)).status).toBe(201)
+      const search = () => operator.get('/Provenance?about=Observation/old', { prefer: 'handling=strict' })
+      const { body } = await eventually(search, { until: ({ status }) => status === 200, every: 20 })
+      expect([body.total, (await member.get('/Provenance?about=Observation/old')).body.total]).toEqual([2, 0])
     }))
 
   it.each<[what: string, scopes: readonly string[], isShown: boolean]>([

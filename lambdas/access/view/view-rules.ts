@@ -5,7 +5,7 @@
  */
 
 import type { HiddenPaths, SearchContext } from '../../search/search-context.ts'
-import { PARTNER_HIDDEN_PATHS } from '../partner-types.ts'
+import { PARTNER_HIDDEN_PATHS, PARTNER_SHOWN_PARAMETERS } from '../partner-types.ts'
 
 /** Kind of partner. Both kinds receive the same parts of a resource. They differ in the resources that an export selects. */
 export type View = 'payer' | 'provider'
@@ -124,10 +124,10 @@ export const searchContextUnder = <Context extends SearchContext>(view: View | u
 
 /**
  * Returns the search context of criteria that are evaluated on stored resources: conditions of scopes, and filters of exports. It also lacks
- * the parameters that read the targets of Provenances, because a partner does not receive all of them.
+ * the parameters that read the targets and entities of Provenances, because a partner does not receive all of them.
  */
 export function criteriaContextUnder<Context extends SearchContext>(view: View | undefined, context: Context): Context {
   if (view === undefined) return context
   // guard: partner-criteria-by-shown-elements
-  return { ...context, hiddenPaths: { ...HIDDEN_PATHS[view], ...PARTNER_HIDDEN_PATHS } }
+  return { ...context, hiddenPaths: { ...HIDDEN_PATHS[view], ...PARTNER_HIDDEN_PATHS }, shownParameters: PARTNER_SHOWN_PARAMETERS }
 }

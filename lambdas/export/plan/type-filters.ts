@@ -35,7 +35,7 @@ const MAX_IDS = 1_000_000
 
 /**
  * Returns the search context of filters. In an export for a partner it lacks the parameters that could find a resource by an amount that
- * the view hides, or a Provenance by a target that the export omits.
+ * the view hides, or a Provenance by a target or an entity that the export omits.
  */
 export const filterReadingOf = (reading: SearchContext, { partner }: Pick<Job, 'partner'>): SearchContext =>
   criteriaContextUnder(partner?.view, reading)

@@ -2,13 +2,13 @@
  * Targets and entities of Provenances in searches of a partner with a member in context. A stored Provenance may have some that the partner
  * does not receive. A search by one of them finds nothing, like a search by one that does not exist.
  */
-import { PARTNER_HIDDEN_PATHS } from '../../access/partner-types.ts'
+import { PARTNER_HIDDEN_PATHS, PARTNER_SHOWN_PARAMETERS } from '../../access/partner-types.ts'
 import { RELATIVE_REFERENCE } from '../../fhir/references.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
 import { toResourceKey } from '../../ports/store/resource-key.ts'
 import { parametersOf, type SearchParameter } from '../../search/parameters.ts'
 import type { Condition } from '../../search/query/condition.ts'
-import { hiddenParameterError, isHiddenParameter } from '../../search/query/hidden-parameters.ts'
+import { hiddenParameterError, isHiddenParameter, isShownParameter } from '../../search/query/hidden-parameters.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { readInParts } from './bounded-reads.ts'
@@ -35,7 +35,7 @@ export async function withoutHiddenTargets(
   const { access, tenant, reading } = request
   if (access.partner?.limits === undefined) return asked
   const parameters = parametersOf(TYPE, reading.custom).filter(
-    (each) => isHiddenParameter(PARTNER_HIDDEN_PATHS, TYPE, each) && !isOfPatients(each),
+    (each) => isHiddenParameter(PARTNER_HIDDEN_PATHS, TYPE, each) && !isShownParameter(PARTNER_SHOWN_PARAMETERS, TYPE, each),
   )
   const known = new Map(parameters.map((each) => [each.field, each]))
   const { current } = resources(request, 'r')
@@ -54,9 +54,6 @@ export async function withoutHiddenTargets(
   if (isOfProvenance) for (const { field } of [...order, ...(group === undefined ? [] : [group, ...group.order])]) checkUse(targets, field)
   return { ...asked, where: await Promise.all(where.map((each) => withShownTargets(targets, each, isOfProvenance))) }
 }
-
-/** Whether the parameter has Patients only. The partner finds no Provenance that names another Patient than the member. */
-const isOfPatients = ({ targets }: SearchParameter): boolean => targets.length === 1 && targets[0] === 'Patient'
 
 /** `isOfProvenance`: whether the condition is about Provenances. */
 async function withShownTargets(targets: Targets, condition: Condition, isOfProvenance: boolean): Promise<Condition> {

@@ -4,8 +4,8 @@
  */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Predicate, SortKey } from '../../ports/search/plan.ts'
-import { parametersOf, type SearchParameter } from '../parameters.ts'
-import type { HiddenPaths, SearchContext } from '../search-context.ts'
+import { findSearchParameter, parametersOf, type SearchParameter } from '../parameters.ts'
+import type { HiddenPaths, SearchContext, ShownParameters } from '../search-context.ts'
 import type { Condition } from './condition.ts'
 import { elementsOf, type ReadElement } from './expression-paths.ts'
 import { type Include, referenceParametersOf } from './include.ts'
@@ -22,10 +22,10 @@ export type UsedParameters = {
 /** Throws FhirError 403 that names the parameter, if the search uses one that reads hidden elements. */
 export function checkHiddenParameters(
   { types, where, order, group, includes }: UsedParameters,
-  { hiddenPaths, custom }: SearchContext,
+  { hiddenPaths, shownParameters, custom }: SearchContext,
 ): void {
   if (hiddenPaths === undefined) return
-  const check = (type: string, field: string): void => checkField(hiddenPaths, type, field, custom)
+  const check = (type: string, field: string): void => checkField({ hiddenPaths, shownParameters, custom }, type, field)
   // A search of all types has only parameters of all types. These read no hidden element on types without hidden elements.
   for (const type of types ?? Object.keys(hiddenPaths)) {
     for (const condition of where) checkCondition(type, condition, check)
@@ -60,9 +60,17 @@ function checkPredicate(type: string, predicate: Predicate, check: Check): void 
   if (predicate.kind === 'not') checkPredicate(type, predicate.of, check)
 }
 
-function checkField(hiddenPaths: HiddenPaths, type: string, field: string, custom: SearchContext['custom']): void {
+type Hiding = {
+  readonly hiddenPaths: HiddenPaths
+  readonly shownParameters: ShownParameters | undefined
+  readonly custom: SearchContext['custom'] | undefined
+}
+
+function checkField({ hiddenPaths, shownParameters, custom }: Hiding, type: string, field: string): void {
   const parameters = parametersOf(type, custom).filter((each) => field === each.field || field.startsWith(`${each.field}:`))
-  const hidden = parameters.find((parameter) => isHiddenParameter(hiddenPaths, type, parameter))
+  const hidden = parameters.find(
+    (parameter) => isHiddenParameter(hiddenPaths, type, parameter) && !isShownParameter(shownParameters, type, parameter),
+  )
   // guard: hidden-element-is-not-searched
   if (hidden !== undefined) throw hiddenParameterError(type, hidden.code)
   if (parameters.length === 0 && Object.hasOwn(hiddenPaths, type)) throw hiddenParameterError(type, field)
@@ -74,6 +82,10 @@ export const hiddenParameterError = (type: string, code: string): FhirError =>
     'forbidden',
     `The search parameter ${code} of ${type} reads elements that this client does not receive. Use another parameter`,
   )
+
+/** Whether the parameter is one of R4's with these codes. A custom parameter of the same code may read other elements. */
+export const isShownParameter = (shown: ShownParameters | undefined, type: string, { code, field }: SearchParameter): boolean =>
+  shown?.[type]?.includes(code) === true && findSearchParameter(type, code)?.field === field
 
 /** Whether the parameter may read an element of the type that is hidden. */
 export function isHiddenParameter(hiddenPaths: HiddenPaths, type: string, { source }: SearchParameter): boolean {
