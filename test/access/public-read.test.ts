@@ -106,8 +106,9 @@ describe('a search without a token', () => {
     expect(await codeOf('_sort=name,_id,_lastUpdated')).toEqual([400, 'too-costly'])
   })
 
-  it.each(['_group=name', '_total=accurate', `name=${'a'.repeat(4_000)}`])('is 400 with %s', async (parameters) =>
-    expect(await codeOf(parameters)).toEqual([400, 'too-costly']),
+  it.each(['_group=name', '_total=accurate', `name=${'a'.repeat(4_000)}`, `unknown=${'a'.repeat(4_000)}`])(
+    'is 400 with %s',
+    async (parameters) => expect(await codeOf(parameters)).toEqual([400, 'too-costly']),
   )
 
   it('shows the parameters of a form in its links, and stores nothing', async () => {

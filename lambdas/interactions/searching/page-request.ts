@@ -87,6 +87,9 @@ function askedOf(
   pairs: ParameterPairs,
   more: Omit<PageRequest, 'search' | 'paged'>,
 ): PageRequest {
+  // Check the length first, because parsing long values delays other requests.
+  if (request.isPublic && toQueryText(pairs).length > LONGEST_QUERY)
+    throw fhirError(400, 'too-costly', `The parameters of a search without a token have at most ${LONGEST_QUERY} characters`)
   // A cursor continues where its page ended, regardless of the preferred pagination.
   const { pagination, ...preferences } = request.preferences
   const preferred = more.after === undefined && pagination !== undefined ? { pagination } : {}
@@ -97,8 +100,6 @@ function askedOf(
     : parseSearch(request.type, pairs, options)
   const { criteria, order, group } = search
   const isLong = toQueryText(search.used).length > LONGEST_QUERY
-  if (isLong && request.isPublic)
-    throw fhirError(400, 'too-costly', `The parameters of a search without a token have at most ${LONGEST_QUERY} characters`)
   const filters = criteria.map((pair) => JSON.stringify(pair)).sort()
   return {
     search,
