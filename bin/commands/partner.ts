@@ -107,6 +107,7 @@ const remove = new Command('remove')
       await removeClient(ports, id)
     })
     print(`The partner ${id} is removed. Its tokens are rejected within three seconds\n`)
+    print('Do not register another organization under this id: it would get the Groups, Consents and files of this one\n')
   })
 
 const matches = new Command('matches')
