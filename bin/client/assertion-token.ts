@@ -35,15 +35,23 @@ function privateKeyIn(text: string): JsonWebKey | undefined {
   }
 }
 
-export type AssertionTokenRequest = { readonly base: string; readonly client: string; readonly key: SigningKey; readonly scope: string }
+/** `patient`: member that a partner names, as an id, `Patient/1` or `system|value`. */
+export type AssertionTokenRequest = {
+  readonly base: string
+  readonly client: string
+  readonly key: SigningKey
+  readonly scope: string
+  readonly patient?: string
+}
 
 /** Requests an access token. `base`: FHIR base URL without a trailing slash. Throws with the server's reason if the server refuses. */
-export async function requestAssertionToken({ base, client, key, scope }: AssertionTokenRequest): Promise<string> {
+export async function requestAssertionToken({ base, client, key, scope, patient }: AssertionTokenRequest): Promise<string> {
   const endpoint = await tokenEndpointOf(base)
   return requestToken(endpoint, {
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     client_assertion: signed(client, endpoint, key),
     scope,
+    ...(patient === undefined ? {} : { patient }),
   })
 }
 

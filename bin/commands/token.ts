@@ -17,6 +17,7 @@ type Options = ServerOptions & {
   readonly client?: string
   readonly key?: string
   readonly scope: string
+  readonly patient?: string
   readonly from?: string
 }
 
@@ -35,14 +36,15 @@ const token = new Command('token')
   )
   .option('--key <file>', 'private JSON Web Key of the client')
   .option('--scope <scopes>', 'scopes that the client requests', 'system/*.rs')
+  .option('--patient <id>', 'member whose data the token of a partner also opens: an id, or SYSTEM|VALUE of an identifier')
   .option('--from <url>', `${BASE_URL_HELP}, for --client`, parseBaseUrl)
   .addOption(dataOption('data folder of the server'))
   .addOption(portOption())
   .action(async (options: Options, command: Command) => {
     const { admin = false, tenant, client, key } = options
     if (client !== undefined && key !== undefined) return print(`${await clientToken({ ...options, client, key }, command)}\n`)
-    if (client !== undefined || key !== undefined || options.from !== undefined)
-      throw new Error('--client ID and --key FILE (its private JSON Web Key) require each other; --from requires both')
+    if (client !== undefined || key !== undefined || options.from !== undefined || options.patient !== undefined)
+      throw new Error('--client ID and --key FILE (its private JSON Web Key) require each other; --from and --patient require both')
     const isNamed = options.port !== undefined || command.getOptionValueSource('data') !== 'default'
     const servers: readonly ServerLocation[] = isNamed ? [serverLocationOf(options)] : [serverLocationOf(options), USUAL]
     for (const server of servers) {
@@ -56,15 +58,19 @@ const token = new Command('token')
 const USUAL: ServerLocation = { port: 8080 }
 
 async function clientToken(
-  { client, key: file, scope, from }: Options & { client: string; key: string },
+  { client, key: file, scope, patient, from }: Options & { client: string; key: string },
   command: Command,
 ): Promise<string> {
   const key = readSigningKey(file)
-  return requestAssertionToken({ base: await selectBaseUrl(from, command), client, key, scope })
+  return requestAssertionToken({
+    ...{ base: await selectBaseUrl(from, command), client, key, scope },
+    ...(patient === undefined ? {} : { patient }),
+  })
 }
 
 export const tokenCommand = withExamples(token, [
   'TOKEN=$(npm run -s fhir -- token)',
   'curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/fhir/Patient?_count=3',
   'npm run -s fhir -- token --client other-payer --key other-payer.json',
+  'npm run -s fhir -- token --client other-payer --key other-payer.json --patient Patient1',
 ])

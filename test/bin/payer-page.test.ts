@@ -56,8 +56,9 @@ itRequiring('curl', isProgramUsable('curl', '--version'))('a partner receives a 
   expect([amountsOf(stored).length > 0, amountsOf(exported[0])]).toEqual([true, []])
 
   const inText = [...readFileSync('lambdas/docs/payer.md', 'utf8').matchAll(/`((?:curl|npm run) [^`]*)`/g)].map(([, command]) => command!)
-  const [refused, ...others] = (await printed([partner[0]!, ...inText.flatMap((line) => [line, 'echo'])])).split(/\n+/)
-  expect([inText.length, JSON.parse(refused!).issue[0].code]).toEqual([3, 'forbidden'])
+  const [refused, token, ...others] = (await printed([partner[0]!, ...inText.flatMap((line) => [line, 'echo'])])).split(/\n+/)
+  expect([inText.length, JSON.parse(refused!).issue[0].code]).toEqual([4, 'forbidden'])
+  expect(JSON.parse(Buffer.from(token!.split('.')[1]!, 'base64url').toString())).toMatchObject({ patient: 'Patient1', partner: 'payer' })
   expect(others.join('\n')).toMatch(/^AT .*\n.* (?:match|export) .* Patient\/Patient1 [\s\S]*The partner other-payer is removed/)
   await server.stop()
 })

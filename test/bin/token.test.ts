@@ -229,7 +229,8 @@ describe('A server with token access', () => {
     for (const [args, message] of [
       [['--client', 'nightly'], '--client ID and --key FILE'],
       [['--key', key], '--client ID and --key FILE'],
-      [['--from', server.base], '--from requires both'],
+      [['--from', server.base], '--from and --patient require both'],
+      [['--patient', '1'], '--from and --patient require both'],
       [['--client', 'nightly', '--key', wrong], `${wrong}: It holds no private JSON Web Key`],
       [['--client', 'nobody', '--key', key], 'There is no such client'],
       [[...signing, '--admin'], "'--client <id>' cannot be used with option '--admin'"],
