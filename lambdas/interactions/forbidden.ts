@@ -19,7 +19,7 @@ export function outsideOf(scope: string, text: string): FhirError {
 export function insufficientScope(access: Access, type: string, letters: string): FhirError {
   const { context, partner } = access
   const scope = `${context}/${type}.${letters}`
-  if (partner !== undefined && /[^rs]/.test(letters)) return forbidden('A partner cannot write resources')
+  if (partner !== undefined && /[^rs]/.test(letters)) return forbidden('A partner cannot write')
   if (partner !== undefined && hasScope({ ...access, clauses: partner.exported }, type, letters)) return outsideOfPartner(access, type)
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
 }
@@ -28,11 +28,9 @@ const hasScope = (access: Access, type: string, letters: string): boolean =>
   [...letters].every((letter) => clausesFor(access, type, letter as Letter).length > 0)
 
 function outsideOfPartner({ partner }: Access, type: string): FhirError {
-  const isReceived = PARTNER_TYPES.includes(type) || REFERENCED_TYPES.includes(type)
-  if (!isReceived || partner!.limits !== undefined) return forbidden(`Partners do not receive ${type}`)
-  return forbidden(
-    `A partner reads ${type} only with a token for one member. Name the member in the parameter patient of the token request`,
-  )
+  if (partner!.limits !== undefined || ![...PARTNER_TYPES, ...REFERENCED_TYPES].includes(type))
+    return forbidden(`Partners do not receive ${type}`)
+  return forbidden(`A partner reads ${type} only with a token for one member: send patient with the token request`)
 }
 
 /** Returns the error for an export without a scope for Group. Clients often request scopes for the exported types only. */

@@ -100,8 +100,9 @@ export async function* readDisclosures(
 
 const DAY = 24 * 60 * 60 * 1_000
 
+/** Keys of an earlier release contain no time. */
 function fileOf(key: string): { readonly day: string; readonly job: string } | undefined {
-  const [, day, job] = /^[^/]+\/[^/]+\/(\d{4}-\d{2}-\d{2})\/\d+-([^/]+)\.ndjson$/.exec(key) ?? []
+  const [, day, job] = /^[^/]+\/[^/]+\/(\d{4}-\d{2}-\d{2})\/(?:\d{9}-)?([^/]+)\.ndjson$/.exec(key) ?? []
   return day === undefined ? undefined : { day, job: job! }
 }
 

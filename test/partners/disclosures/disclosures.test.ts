@@ -63,6 +63,13 @@ describe('the record of disclosures', () => {
     expect(await found({ patient: '1' })).toEqual(['z-earlier-job Patient/1', 'job1 Patient/1', 'job3 Patient/1', 'a-later-job Patient/1'])
   })
 
+  it('is found if an earlier release stored it', async () => {
+    const lines = [requestOf({ job: 'earlier' }), ...exported('1')].map((line) => `${JSON.stringify(line)}\n`).join('')
+    const day = new Date(NOON).toISOString().slice(0, 10)
+    await blobs.put(`disclosures/north/${day}/earlier.ndjson`, { bytes: Buffer.from(lines), contentType: 'application/x-ndjson' })
+    expect(await found({ job: 'earlier' })).toEqual(['earlier Patient/1'])
+  })
+
   it('is removed with its day', async () => {
     await removeDisclosuresBefore(blobs, NOON)
     expect(await found({})).toHaveLength(5)
