@@ -3,7 +3,6 @@ import type { Access } from '../access/access.ts'
 import { type Judge, maySeeWithLetters } from '../access/judge.ts'
 import { isWholeType } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
-import { isHiddenType } from '../access/view/view-rules.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { HistoryPage, ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
@@ -112,8 +111,8 @@ async function underView({ judge: { access }, basis, showsNone }: Caller, versio
   const { view } = access
   // guard: version-is-shown-under-the-view
   if (view === undefined) return versions
-  if (showsNone) return versions.map((version) => (version !== undefined && isHiddenType(version.type, view) ? undefined : version))
-  const { viewedVersion } = await import('../access/view/viewed-version.ts')
+  const { storedVersion, viewedVersion } = await import('../access/view/viewed-version.ts')
+  if (showsNone) return versions.map((version) => version && storedVersion(version, view))
   const loaded = await basis?.()
   const options = { isLoaded: (profile: string) => loaded?.has(profile) === true }
   return mapInOrder(versions, (version) => version && viewedVersion(version, view, options))

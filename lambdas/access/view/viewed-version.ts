@@ -4,7 +4,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { mayChange, type ViewOptions, viewOf } from './view.ts'
-import type { View } from './view-rules.ts'
+import { isHiddenType, type View } from './view-rules.ts'
 
 /**
  * Returns the version under the view, or undefined if the view hides it. A version without a body stays the same. Throws the fault
@@ -18,6 +18,10 @@ export function viewedVersion(version: ResourceVersion, view: View, options: Vie
   if (shown === whole) return version
   return shown === undefined ? undefined : { ...version, body: Buffer.from(writeJson(shown)) }
 }
+
+/** Returns the version as it is stored, or undefined if the view hides its type. */
+export const storedVersion = (version: ResourceVersion, view: View): ResourceVersion | undefined =>
+  isHiddenType(version.type, view) ? undefined : version
 
 /** Returns the parsed resource. Throws the fault `store-damaged` if the body is not JSON. */
 export function resourceOf({ body }: Pick<ResourceVersion, 'body'>): Resource {
