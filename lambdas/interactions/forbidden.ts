@@ -1,6 +1,5 @@
 /** FhirErrors 403 for requests that their scopes do not allow. https://hl7.org/fhir/R4/security.html#AccessDenied */
 import { type Access, clausesFor } from '../access/access.ts'
-import { PARTNER_TYPES, REFERENCED_TYPES } from '../access/partner-types.ts'
 import type { Letter } from '../access/scopes.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 
@@ -14,23 +13,15 @@ export function outsideOf(scope: string, text: string): FhirError {
 
 /**
  * Returns FhirError 403 that suggests a sufficient scope, such as `user/Observation.s`. `context` (patient, user or system) is that of the
- * scopes of the caller. For a partner whose scopes already suffice, the error names what else is missing.
+ * scopes of the caller. No further scope helps a partner that has all scopes for reading, so the error says what it may do.
  */
-export function insufficientScope(access: Access, type: string, letters: string): FhirError {
-  const { context, partner } = access
-  const scope = `${context}/${type}.${letters}`
-  if (partner !== undefined && /[^rs]/.test(letters)) return forbidden('A partner cannot write')
-  if (partner !== undefined && hasScope({ ...access, clauses: partner.exported }, type, letters)) return outsideOfPartner(access, type)
+export function insufficientScope({ partner, ...access }: Access, type: string, letters: string): FhirError {
+  const scope = `${access.context}/${type}.${letters}`
+  const isGranted = (letter: string): boolean =>
+    /[cud]/.test(letter) || clausesFor({ ...access, clauses: partner!.exported }, type, letter as Letter).length > 0
+  if (partner !== undefined && [...letters].every(isGranted))
+    return forbidden(`A partner cannot write, and reads ${type} only with a token for one member, if at all`)
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
-}
-
-const hasScope = (access: Access, type: string, letters: string): boolean =>
-  [...letters].every((letter) => clausesFor(access, type, letter as Letter).length > 0)
-
-function outsideOfPartner({ partner }: Access, type: string): FhirError {
-  if (partner!.limits !== undefined || ![...PARTNER_TYPES, ...REFERENCED_TYPES].includes(type))
-    return forbidden(`Partners do not receive ${type}`)
-  return forbidden(`A partner reads ${type} only with a token for one member: send patient with the token request`)
 }
 
 /** Returns the error for an export without a scope for Group. Clients often request scopes for the exported types only. */

@@ -8,7 +8,7 @@ import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { HistoryPage, ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
-import { mapInOrder, mapInSlices } from './time-slices.ts'
+import { mapInSlices } from './time-slices.ts'
 
 /**
  * Access of a caller, with the search context for the criteria in its scopes. `showsNone`: the response has none of the versions, so their
@@ -73,10 +73,13 @@ const shown = async (caller: Caller, versions: Versions): Promise<Versions> =>
 
 /** Returns the versions as they are stored: undefined in place of each that is hidden. */
 async function visibleAmong(caller: Caller, versions: Versions): Promise<Versions> {
-  const judged = await mapInSlices(versions, (version) => version !== undefined && maySeeWithLetters(caller.judge, caller.letters, version))
-  const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
-  const visible = may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
-  return withinLimits(caller, visible)
+  const { judge, letters } = caller
+  const judged = await mapInSlices(versions, (version) => version !== undefined && maySeeWithLetters(judge, letters, version))
+  const may = await Promise.all(judged)
+  return withinLimits(
+    caller,
+    versions.map((version, i) => (may[i] ? version : undefined)),
+  )
 }
 
 /**
@@ -92,7 +95,7 @@ async function isCurrentShown(caller: Caller, key: ResourceKey): Promise<boolean
 async function withinLimits({ judge: { access, reading } }: Caller, versions: Versions): Promise<Versions> {
   if (access.partner?.limits === undefined) return versions
   const isAllowed = (await import('../partners/member-versions.ts')).allowanceOf(access, reading)
-  return mapInOrder(versions, (version) => (version !== undefined && isAllowed(version) ? version : undefined))
+  return mapInSlices(versions, (version) => (version !== undefined && isAllowed(version) ? version : undefined))
 }
 
 /** Returns the versions with the Provenances as a partner with a member in context sees them. */
@@ -115,7 +118,7 @@ async function underView({ judge: { access }, basis, showsNone }: Caller, versio
   if (showsNone) return versions.map((version) => version && storedVersion(version, view))
   const loaded = await basis?.()
   const options = { isLoaded: (profile: string) => loaded?.has(profile) === true }
-  return mapInOrder(versions, (version) => version && viewedVersion(version, view, options))
+  return mapInSlices(versions, (version) => version && viewedVersion(version, view, options))
 }
 
 async function historyUnder(caller: Caller, page: HistoryPage): Promise<HistoryPage> {

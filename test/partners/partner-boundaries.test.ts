@@ -63,11 +63,10 @@ describe('a partner', () => {
         const { status, body } = await sent
         return [status, body.issue?.[0].details.text]
       }
-      const needsMember = 'only with a token for one member: send patient with the token request'
-      expect(await textOf(partner.get('/Patient/ann'))).toEqual([403, `A partner reads Patient ${needsMember}`])
-      expect(await textOf(partner.get('/Organization'))).toEqual([403, `A partner reads Organization ${needsMember}`])
-      expect(await textOf(partner.get('/Claim'))).toEqual([403, 'Partners do not receive Claim'])
-      expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([403, 'A partner cannot write'])
+      const textFor = (type: string) => `A partner cannot write, and reads ${type} only with a token for one member, if at all`
+      for (const path of ['/Patient/ann', '/Organization', '/Claim'])
+        expect(await textOf(partner.get(path))).toEqual([403, textFor(path.split('/')[1]!)])
+      expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([403, textFor('Patient')])
       expect(await textOf(begin(exchange, `?_typeFilter=${encodeURIComponent('Observation?subject:Patient.name=a')}`))).toEqual([
         403,
         '_typeFilter cannot look at Patient in this export. Its chains lead to Practitioner, PractitionerRole, Organization, Location, Medication only',
