@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, Tree } from '../api/server.ts'
 import { type SettingsServer, withSettings } from '../api/settings-tried/setting-server.ts'
+import { runFhir } from '../bin/process.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import {
   ANN,
@@ -24,8 +25,8 @@ const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
 type Exchange = { readonly server: SettingsServer; readonly partner: TestClient; readonly group: Tree }
 
 /** Runs `proof` after the partner has matched the first member. */
-const withMatch = (proof: (exchange: Exchange) => Promise<void>): Promise<void> =>
-  withSettings(PAYER_SETTINGS, async (server) => {
+const withMatch = (proof: (exchange: Exchange) => Promise<void>, settings: Readonly<Record<string, string>> = {}): Promise<void> =>
+  withSettings({ ...PAYER_SETTINGS, ...settings }, async (server) => {
     expect((await server.post('/', membersBundle())).status).toBe(200)
     const partner = await partnerOf(server)
     expect((await match(partner, ANN)).status).toBe(200)
@@ -113,6 +114,20 @@ describe('a partner', () => {
       await put(server, { ...resource, id: 'denial', patient: ann, provision: { type: 'deny' } })
       expect(await runExport(exchange)).toEqual({ lines: [], messages: ['Patient/ann is not exported'] })
     }))
+
+  it('exports no data of a member with a deleted Patient, and names it', () =>
+    withMatch(
+      async (exchange) => {
+        const { server } = exchange
+        expect((await server.delete('/Patient/ann')).status).toBe(204)
+        expect(await runExport(exchange)).toEqual({ lines: [], messages: ['Patient/ann is not exported'] })
+        const { out } = await runFhir('disclosures', '--partner', 'payer', '--json', '--data', server.folder)
+        const records = out.trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
+        const exports = records.filter(({ kind }) => kind === 'export')
+        expect(exports.map(({ patient, outcome }) => [patient, outcome])).toEqual([['Patient/ann', 'no-patient']])
+      },
+      { FHIR_REFERENTIAL_INTEGRITY: 'off' },
+    ))
 
   it('exports no Group past its period', () =>
     withMatch(async ({ server, partner, group }) => {

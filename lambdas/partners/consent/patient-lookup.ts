@@ -47,4 +47,18 @@ export async function* findIdsByPatients(
   }
 }
 
+/** Returns the ids of the Patients that are stored and not deleted. */
+export async function findStoredPatients(data: MemberData, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const stored = new Set<string>()
+  const query = (asked: readonly string[]): ParameterPairs => [['_id', asked.join(',')]]
+  for await (const found of findIdsByPatients(data, 'Patient', ids, query, () => undefined)) for (const id of found) stored.add(id)
+  // The index lacks versions that it cannot read.
+  const others = ids.filter((id) => !stored.has(id))
+  for (let first = 0; first < others.length; first += AT_ONCE) {
+    const keys = others.slice(first, first + AT_ONCE).map((id) => ({ tenant: data.tenant, type: 'Patient', id }))
+    for (const head of await data.heads(keys)) if (head !== undefined && !head.deleted) stored.add(head.id)
+  }
+  return stored
+}
+
 export const patientNameOf = (id: string): string => `Patient/${id}`

@@ -13,7 +13,7 @@ import { partiesOf, readAttestation } from './attestation.ts'
 import { deniedProvidersOf, isDenial, isNamed, mayDeny, type Recipient } from './denials.ts'
 import { findLinkedRecords } from './linked-records.ts'
 import { OptOutGroups } from './opt-out-groups.ts'
-import { findByPatients, patientNameOf } from './patient-lookup.ts'
+import { findByPatients, findStoredPatients, patientNameOf } from './patient-lookup.ts'
 import { judgePayerConsent, type SensitiveLabels } from './payer-consent.ts'
 
 /**
@@ -21,7 +21,8 @@ import { judgePayerConsent, type SensitiveLabels } from './payer-consent.ts'
  * stored than are read.
  */
 export type DenialReason = 'denied' | 'opted-out' | 'unread'
-export type WithheldReason = DenialReason | 'no-consent' | 'consent-ended' | 'consent-not-complied-with'
+/** `no-patient`: the Patient was deleted, or never stored. */
+export type WithheldReason = DenialReason | 'no-patient' | 'no-consent' | 'consent-ended' | 'consent-not-complied-with'
 
 /**
  * `until`: instant at which the permission ends, in milliseconds since 1970; absent: never. `excluded`: labels of data that it does not cover.
@@ -72,6 +73,11 @@ export function memberJudge(context: PermissionContext): MemberJudge {
       add(patient, isDeniedTo(denials, patient, providers) ? withheld('denied') : permission)
     // guard: denial-outweighs-permissions
     for (const [patient, reason] of denials.reasons) permissions.set(patient, withheld(reason))
+    const stored = await findStoredPatients(data, patients)
+    for (const patient of patients) {
+      // guard: deleted-patient-is-no-member
+      if (!stored.has(patient)) permissions.set(patient, withheld('no-patient'))
+    }
     return permissions
   }
 }

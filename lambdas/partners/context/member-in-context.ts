@@ -49,12 +49,11 @@ export async function findMemberOf(request: MemberContextRequest, name: string):
   const membership = await findMembership(request, id)
   // guard: member-in-context-was-matched
   if (membership === undefined) return undefined
-  const [patient] = await readCurrent(data, 'Patient', [id])
   const { until: matchedUntil, group, ...attested } = membership
   const judge = memberJudge({ ...{ data, now, payer, sensitiveLabels }, recipient: partner, ...attested })
   const permission = (await judge([id])).get(id)
   // guard: member-in-context-permits
-  if (patient === undefined || !permission?.isPermitted) return undefined
+  if (!permission?.isPermitted) return undefined
   const until = Math.min(matchedUntil, permission.until ?? Number.POSITIVE_INFINITY)
   return until < now + SHORTEST ? undefined : { patient: id, group, until, excluded: permission.excluded }
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type MemberPermission, memberJudge, type PermissionContext } from '../../../lambdas/partners/consent/permitted-members.ts'
 import { storedConsentOf } from '../../../lambdas/partners/consent/stored-consent.ts'
 import { codeableConceptOf, patient, referenceTo, type Tree } from '../../fixtures/resources.ts'
+import { versionOf, writeOf } from '../../fixtures/versions.ts'
 import { memberStoreOf, type StoredMembers } from '../member-store.ts'
 import { ANN, attestation, matchInput, OTHER, OWN, provisionFor } from '../payer-exchange.ts'
 
@@ -35,8 +36,12 @@ const optOutOf = (scope: string, ids: readonly string[], fields: Tree = {}): Tre
 const judgeOf = (data: StoredMembers, more: Partial<PermissionContext> = {}) =>
   memberJudge({ ...{ data, now: NOW, payer: [OWN], sensitiveLabels: 'none' }, recipient: { kind: 'payer', identifiers: [OTHER] }, ...more })
 
-const judged = async (stored: readonly Tree[], more?: Partial<PermissionContext>, id = '1'): Promise<MemberPermission> =>
-  (await judgeOf(await memberStoreOf(stored), more)([id])).get(id)!
+/** Judges the Patient `1`. It is stored without content unless `stored` has it. */
+const judged = async (stored: readonly Tree[], more?: Partial<PermissionContext>): Promise<MemberPermission> => {
+  const isThere = stored.some(({ resourceType, id }) => resourceType === 'Patient' && id === '1')
+  const data = await memberStoreOf(isThere ? stored : [...stored, patient('1')])
+  return (await judgeOf(data, more)(['1'])).get('1')!
+}
 
 const PROVIDER: Partial<PermissionContext> = { recipient: { kind: 'provider', identifiers: [OTHER] } }
 const until = Date.parse('2100-01-01T00:00:00Z')
@@ -142,6 +147,22 @@ describe('a member with a denial to one provider', () => {
   })
 })
 
+describe('a deleted Patient is no member', () => {
+  it.each([
+    ['payer', {}],
+    ['provider', PROVIDER],
+  ])('for a %s', async (_, more) => {
+    const stored = [consentOf('1'), consentOf('2'), patient('2'), denialOf('3')]
+    const permissions = await judgeOf(await memberStoreOf(stored), more)(['1', '2', '3'])
+    const reasons = [...permissions].map(([id, each]) => [id, each.isPermitted ? 'permitted' : each.reason])
+    expect(reasons).toEqual([
+      ['1', 'no-patient'],
+      ['2', 'permitted'],
+      ['3', 'no-patient'],
+    ])
+  })
+})
+
 describe('a batch', () => {
   it('judges each member as alone, in whatever order', async () => {
     const ids = Array.from({ length: 1_203 }, (_, i) => `m${i}`)
@@ -151,6 +172,7 @@ describe('a batch', () => {
       ...(i % 7 === 0 ? [patient(id, replacedBy(`m${i + 1}`))] : []),
     ])
     const data = await memberStoreOf([
+      ...ids.filter((_, i) => i % 7 !== 0 && i % 11 !== 0).map((id) => patient(id)),
       ...stored,
       optOutOf(
         'global',
@@ -160,7 +182,7 @@ describe('a batch', () => {
     const [whole, reversed] = [await judgeOf(data)(ids), await judgeOf(data)(ids.toReversed())]
     expect(reversed).toEqual(whole)
     const kinds = Map.groupBy(whole.values(), (each) => (each.isPermitted ? 'permitted' : each.reason))
-    expect([...kinds.keys()].toSorted()).toEqual(['denied', 'no-consent', 'opted-out', 'permitted'])
+    expect([...kinds.keys()].toSorted()).toEqual(['denied', 'no-consent', 'no-patient', 'opted-out', 'permitted'])
     const few = ids.slice(0, 36)
     const alone = await Promise.all(few.map(async (id) => (await judgeOf(data)([id])).get(id)))
     expect(alone).toEqual(few.map((id) => whole.get(id)))
@@ -171,6 +193,7 @@ describe('a batch', () => {
     const stored = await memberStoreOf([optOutOf('global', members)])
     const read: string[] = []
     const heads: StoredMembers['heads'] = (keys) => {
+      if (keys.every(({ type }) => type === 'Patient')) return Promise.all(keys.map((key) => versionOf(writeOf(key))))
       read.push(...keys.map(({ type }) => type))
       return stored.heads(keys)
     }
@@ -185,7 +208,7 @@ describe('a batch', () => {
 
   it('lets other requests run between parts of a large opt-out Group', async () => {
     const members = Array.from({ length: 3_000 }, (_, i) => `m${i}`)
-    const stored = await memberStoreOf([optOutOf('global', members)])
+    const stored = await memberStoreOf([patient('m0'), optOutOf('global', members)])
     let pauses = 0
     const pause = async (): Promise<void> => void pauses++
     expect([...(await judgeOf({ ...stored, pause }, PROVIDER)(['m0'])).values()]).toEqual([{ isPermitted: false, reason: 'opted-out' }])
