@@ -5,7 +5,7 @@ import type { StageTable } from '../../lambdas/runtime/backup/stage.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Administration, hasData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { type DisclosureRecords, openDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
-import { type SensitiveLabels, sensitiveLabelsAt } from '../../lambdas/runtime/control/sensitive-labels.ts'
+import { type ServerSettings, serverSettingsAt } from '../../lambdas/runtime/control/server-settings.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { warn } from '../output.ts'
 import { dataOption, portOption, type ServerOptions, serverLocationOf } from './options.ts'
@@ -116,18 +116,17 @@ function outputsOf(stage: string): Readonly<Record<string, string>> {
 
 /**
  * Warns if the server has no tenancy and the tenants are therefore unusable. The server itself would report that only at the first request.
- * For a local server the setting comes from this environment, which may differ from the server's.
  */
-export async function warnAboutTenants({ stage }: ServerLocationOptions, holder: string, tenants: readonly string[]): Promise<void> {
+export async function warnAboutTenants(place: ServerLocationOptions, holder: string, tenants: readonly string[]): Promise<void> {
   if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
-  const { tenancy } = stage === undefined ? readConfig() : (await readStageSettings(stage)).config
+  const { tenancy } = await readServerSettings(place)
   if (!tenancy) warn(`${holder} is accepted only by a server with FHIR_TENANCY=on: without it the only tenant is "default"`)
 }
 
-/** Returns the setting `sensitiveLabels` of the selected server. Without a running server it comes from this environment. */
-export async function readSensitiveLabels(place: ServerLocationOptions): Promise<SensitiveLabels> {
-  if (place.stage !== undefined) return (await readStageSettings(place.stage)).config.sensitiveLabels
-  return (await sensitiveLabelsAt(serverLocationOf(place))) ?? readConfig().sensitiveLabels
+/** Returns settings of the selected server. Without a running server they come from this environment. */
+export async function readServerSettings(place: ServerLocationOptions): Promise<ServerSettings> {
+  if (place.stage !== undefined) return (await readStageSettings(place.stage)).config
+  return (await serverSettingsAt(serverLocationOf(place))) ?? readConfig()
 }
 
 /** Returns the rows as lines. Each column is as wide as its widest cell. */

@@ -2,14 +2,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Client, removeClient } from '../../lambdas/runtime/control/administration.ts'
 import { readDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
-import type { SensitiveLabels } from '../../lambdas/runtime/control/sensitive-labels.ts'
+import type { ServerSettings } from '../../lambdas/runtime/control/server-settings.ts'
 import { print } from '../output.ts'
 import {
   collectOption,
   formatTable,
   jsonOption,
   openDisclosureRecords,
-  readSensitiveLabels,
+  readServerSettings,
   type ServerLocationOptions,
   warnAboutTenants,
   withAdministration,
@@ -64,14 +64,14 @@ const add = new Command('add')
     if (authentication === undefined) throw new Error('Name the keys of the partner: --jwks FILE, --jwks-uri URL or --new-key FILE')
     const common = { id, name, scopes: SCOPES, redirectUris: [], tenants, mayIntrospect: false }
     const added = await registerClient(options, { ...common, authentication, partner: { kind, identifiers } }, key)
-    const effect = kind === 'payer' ? `\n${effectOf(await readSensitiveLabels(options))}` : ''
+    const effect = kind === 'payer' ? `\n${effectOf(await readServerSettings(options))}` : ''
     printClient(added, options, `The partner ${id} is registered as a ${kind}${effect}`)
     await warnAboutTenants(options, id, tenants)
     await warnAboutNetworkAccess(added)
   })
 
 /** Describes the effect of a Consent for all data that is not sensitive. Most Consents between payers are of this kind. */
-function effectOf(labels: SensitiveLabels): string {
+function effectOf({ sensitiveLabels: labels }: ServerSettings): string {
   const permitted = labels === 'unknown' ? 'nothing' : labels === 'none' ? 'all data' : `all data without the labels ${labels.join(', ')}`
   return `A Consent that excludes sensitive data permits ${permitted} (FHIR_SENSITIVE_LABELS)`
 }

@@ -13,7 +13,7 @@ import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
-import { type ProcessResult, runFhir, runFhirWithInput, startTokenServer } from './process.ts'
+import { type ProcessResult, runFhir, runFhirWithInput, startTokenServer, startTokenServerWithSettings } from './process.ts'
 
 const APP = ['--secret', '--scope', 'system/*.rs']
 
@@ -141,6 +141,30 @@ describe('fhir client', () => {
       data,
     )
     expect([user.code, user.err]).toEqual([0, expect.stringContaining(`jane ${why}`)])
+  })
+
+  it.each([
+    ['on', 0],
+    ['off', 2],
+  ])('asks a running server for its tenancy, which is %s', async (tenancy, warnings) => {
+    const data = newFolder()
+    const server = await startTokenServerWithSettings({ FHIR_TENANCY: tenancy }, '--data', data)
+    const client = await runFhir('client', 'add', 'app', ...APP, '--tenant', 'north', '--data', data)
+    const user = await runFhirWithInput(
+      'secret-of-jane',
+      'user',
+      'add',
+      'jane',
+      '--scope',
+      'user/*.rs',
+      '--tenant',
+      'north',
+      '--data',
+      data,
+    )
+    await server.stop()
+    expect([client.code, user.code]).toEqual([0, 0])
+    expect([client, user].filter(({ err }) => err.includes('FHIR_TENANCY')).length).toBe(warnings)
   })
 
   it('warns that the server will not fetch keys from a private address', async () => {

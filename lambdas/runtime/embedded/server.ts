@@ -32,7 +32,7 @@ import { AUDIT_FOLDER, checkStore, lostFileWarnings, makeStore, TRANSFERS_FOLDER
 import { planCommands } from '../control/member-plans.ts'
 import { packageEffectCommands } from '../control/package-effects.ts'
 import { parameterStateCommands } from '../control/parameter-states.ts'
-import { labelCommands } from '../control/sensitive-labels.ts'
+import { settingsCommands } from '../control/server-settings.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { healthEndpoint } from '../health.ts'
@@ -180,7 +180,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
       ...storeCommands(gate, restore),
       ...clockCommands(clock),
       ...tokenCommands(authorization),
-      ...labelCommands(config.sensitiveLabels),
+      ...settingsCommands(config),
     },
     ...planCommands((...asked) => gate.pass(({ answers }) => answers.plansOf(...asked), restored)),
     ...packageEffectCommands((asked) => gate.pass(({ answers }) => answers.packageEffects(asked), restored)),
