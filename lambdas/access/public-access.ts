@@ -33,7 +33,9 @@ export function parsePublicScopes(text: string): readonly ResourceScope[] {
 function parsePublicScope(text: string): ResourceScope {
   const scope = parseScope(text)
   if (scope?.kind !== 'resource' || scope.context !== 'system' || !/\.(?:r|s|rs)(?:\?|$)/.test(text))
-    throw new RangeError(`"${text}" is not a scope for public read. Use r, s or rs, as in system/Location.rs`)
+    throw new RangeError(
+      `"${text}" is not a scope for public read. Use system/TYPE.r, system/TYPE.s or system/TYPE.rs, such as system/Location.rs`,
+    )
   // guard: public-read-opens-no-personal-data
   if (scope.type === '*' || CLOSED.has(scope.type))
     throw new RangeError(`"${text}" would open ${scope.type}, which may contain personal data. Public read cannot open such a type`)

@@ -50,7 +50,8 @@ export async function readArchive(
     await read
   } catch (error) {
     unpacked.destroy()
-    throw error instanceof ArchiveError || isOfSystem(error) ? error : new ArchiveError(`It cannot be read (${(error as Error).message})`)
+    if (error instanceof ArchiveError || isOfSystem(error)) throw error
+    throw new ArchiveError(`It cannot be read as a .tgz archive of a package (${(error as Error).message})`)
   }
   if (manifest === undefined) throw new ArchiveError(`It has no ${MANIFEST}`)
   return manifest
