@@ -6,7 +6,9 @@ import type { JobScope } from '../../lambdas/export/plan/job-scope.ts'
 import { partnerExportAccess } from '../../lambdas/export/plan/partner-types.ts'
 import { type Selection, selectReferencedVersions, selectVersions } from '../../lambdas/export/select/selection.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
+import { readDisclosures } from '../../lambdas/partners/disclosures/disclosures.ts'
 import { customMappingsOf } from '../../lambdas/search/custom/custom-parameters.ts'
+import { collect } from '../fixtures/collect.ts'
 import { ExportWorld, jobOf, TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
@@ -92,6 +94,14 @@ describe('an export for a partner', () => {
         ['some', 'Observation/new', 'Organization/payer', 'Observation/missing'],
       ],
     ])
+  })
+
+  it('has no Provenance if it has no other resource', async () => {
+    const world = await ExportWorld.open()
+    await world.save(1, patient('ann'), GROUP)
+    expect(await exported(world, { asked: { until: instantAt(0) } })).toEqual({})
+    const [{ patient: member, outcome, types } = {}] = await collect(readDisclosures(world.blobs, {}))
+    expect([member, outcome, types]).toEqual(['Patient/ann', 'exported', {}])
   })
 
   it('names no resource in a Provenance that the partner does not receive', async () => {

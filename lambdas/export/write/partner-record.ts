@@ -19,7 +19,8 @@ export async function recordPartnerExport(parts: ExportParts, job: Job, files: r
   if (job.partner === undefined) return []
   const { patients = [], limits } = await readJobScope(parts, job)
   const names = [...patients]
-  const provenances = await writeTransmissions(parts, job, names, files)
+  // Without files nothing was transmitted.
+  const provenances = files.length === 0 ? [] : await writeTransmissions(parts, job, names, files)
   const withheld = await readWithheldPatients(parts, job)
   await disclose(
     parts,
