@@ -57,11 +57,26 @@ export async function findMatches(
  * `isRead`: whether a body matters. The others are not parsed, and are undefined too.
  */
 export async function readCurrent(
-  { tenant, heads, pause }: MemberData,
+  data: MemberData,
   type: string,
   ids: readonly string[],
   isRead: (body: Uint8Array) => boolean = () => true,
 ): Promise<readonly (Resource | undefined)[]> {
+  const bodies = await readBodies(data, type, ids)
+  return bodies.map((body) => {
+    if (body === undefined || !isRead(body)) return undefined
+    // JSON.parse is enough: the body was checked when it was stored, and matches compare no decimals.
+    const resource: unknown = JSON.parse(TEXT.decode(body))
+    return isElement(resource) ? (resource as Resource) : undefined
+  })
+}
+
+/** Returns the bodies of the current versions, as `readCurrent` does. */
+export async function readBodies(
+  { tenant, heads, pause }: MemberData,
+  type: string,
+  ids: readonly string[],
+): Promise<readonly (Uint8Array | undefined)[]> {
   if (ids.length === 0) return []
   const found = await heads(ids.map((id) => ({ tenant, type, id })))
   // Parsing a large resource takes as long as reading it.
@@ -69,10 +84,7 @@ export async function readCurrent(
   return found.map((head) => {
     if (head === undefined || head.deleted) return undefined
     if ('damage' in head) throw head.damage
-    if (!isRead(head.body)) return undefined
-    // JSON.parse is enough: the body was checked when it was stored, and matches compare no decimals.
-    const resource: unknown = JSON.parse(TEXT.decode(head.body))
-    return isElement(resource) ? (resource as Resource) : undefined
+    return head.body
   })
 }
 

@@ -212,7 +212,7 @@ describe('a batch', () => {
     let pauses = 0
     const pause = async (): Promise<void> => void pauses++
     expect([...(await judgeOf({ ...stored, pause }, PROVIDER)(['m0'])).values()]).toEqual([{ isPermitted: false, reason: 'opted-out' }])
-    // One before the Group is parsed, and one for each 1,000 members.
+    // One after the Group is read, and two for each 64 kB, to cut and to parse them.
     expect(pauses).toBe(4)
   })
 })
