@@ -163,7 +163,7 @@ function warningsOf({ missing, leftOut, ofR4, ofTenants, parameters, replaced }:
       ['more parameter is not used', 'more parameters are not used'],
     ),
     ...limited(
-      replaced.map((each) => `searches by ${each.code} now mean its parameter, and no longer that of ${nameOf(each.package)}`),
+      replaced.map((each) => `searches by ${each.code} now use its parameter, and no longer that of ${nameOf(each.package)}`),
       ['more parameter is replaced', 'more parameters are replaced'],
     ),
     ...inactiveOf(parameters),

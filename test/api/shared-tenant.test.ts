@@ -298,7 +298,7 @@ it('A write to a tenant never changes a shared definition', async () => {
   const updated = await client.put(path, valueSet(id), { 'x-tenant-id': 'north', 'if-match': 'W/"1"' })
   const created = await client.post('/ValueSet', valueSet(newId()), { 'x-tenant-id': 'north', 'if-none-exist': `url=urn:${id}` })
   expect([patched.status, updated.status, created.status]).toEqual([404, 412, 201])
-  const note = 'in this tenant, whose writes never concern shared definitions'
+  const note = 'in this tenant. Its writes never change shared definitions'
   expect([patched, updated].map(({ body }) => body.issue[0].details.text)).toEqual([
     `There is no resource ValueSet/${id} ${note}`,
     `If-Match names version 1, but the resource does not exist ${note}`,
@@ -345,7 +345,7 @@ describe('Versions of a shared definition', () => {
 })
 
 describe('An operation on a shared definition', () => {
-  it('is $meta, as of the definition that a read shows', async () => {
+  it('returns $meta of the definition that a read shows', async () => {
     const id = newId()
     const tag = (code: string): Tree => ({ meta: { tag: [{ code }] } })
     const shown = async (): Promise<unknown> => (await north.get(`/ValueSet/${id}/$meta`)).body.parameter?.[0].valueMeta.tag[0].code
@@ -356,7 +356,7 @@ describe('An operation on a shared definition', () => {
     expect(await shown()).toBe('own')
   })
 
-  it('is $validate, as of the definition that a read shows', async () => {
+  it('validates the definition that a read shows', async () => {
     const id = newId()
     const path = `/ValueSet/${id}/$validate`
     const found = async (): Promise<readonly Tree[]> => {

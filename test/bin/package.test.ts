@@ -307,12 +307,12 @@ describe('A package that is added to a running server', () => {
       })
     expect((await run('add', await archive('example.m', 'Basic.subject'))).err).toBe('')
     expect((await run('add', await archive('example.z', 'Basic.author'))).err).toBe(
-      'fhir: its parameter own-subject is not used: searches by its code use that of example.m 1.0.0\n',
+      'fhir: its parameter own-subject is not used: searches by its code use the parameter of example.m 1.0.0\n',
     )
     const replacing = await archive('example.a', 'Basic.author')
     for (const options of [['--dry-run'], []])
       expect((await run('add', ...options, replacing)).err).toBe(
-        'fhir: searches by own-subject now mean its parameter, and no longer that of example.m 1.0.0\n',
+        'fhir: searches by own-subject now use its parameter, and no longer that of example.m 1.0.0\n',
       )
     expect((await run('add', await archive('example.0', 'Basic.author'))).err).toBe('')
   })

@@ -70,7 +70,7 @@ describe('a partner', () => {
       expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([403, textFor('Patient')])
       expect(await textOf(begin(exchange, `?_typeFilter=${encodeURIComponent('Observation?subject:Patient.name=a')}`))).toEqual([
         403,
-        '_typeFilter cannot look at Patient in this export. Its chains lead to Practitioner, PractitionerRole, Organization, Location, Medication only',
+        '_typeFilter cannot search Patient in this export. Its chains lead only to Practitioner, PractitionerRole, Organization, Location, Medication',
       ])
     }))
 

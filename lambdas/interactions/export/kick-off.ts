@@ -75,7 +75,7 @@ export async function kickOff(
   const reading = filterReadingOf(request.reading, kind)
   const asked = checkExportRequest(exportRequestOf({ ...request, reading }, parameters, level, clock.now()), level, lenient, settings)
   checkPartnerRequest(kind.partner, asked)
-  checkFilters(asked.filters, chainSearcherOf({ ...request, access: chainAccessOf(access, kind) }, kind.partner), reading)
+  checkFilters(asked.filters, chainSearchAccessOf({ ...request, access: chainAccessOf(access, kind) }, kind.partner), reading)
   // guard: partner-export-by-conditions-on-shown-elements
   if (kind.partner !== undefined) checkConditions(access, request.reading)
   const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request, kind.partner) } : {}
@@ -84,10 +84,10 @@ export async function kickOff(
   return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
 }
 
-/** Returns the access of the chains of filters. In an export for a partner no scope permits further types. */
-function chainSearcherOf(caller: SearchCaller, partner: PartnerExport | undefined): SearchAccess {
+/** Returns the access of the chains of filters. For a partner the error names the permitted types, because no scope permits others. */
+function chainSearchAccessOf(caller: SearchCaller, partner: PartnerExport | undefined): SearchAccess {
   if (partner === undefined) return searchAccessOf(caller)
-  const text = (type: string) => `_typeFilter cannot look at ${type} in this export. Its chains lead to ${REFERENCED_TYPES.join(', ')} only`
+  const text = (type: string) => `_typeFilter cannot search ${type} in this export. Its chains lead only to ${REFERENCED_TYPES.join(', ')}`
   return createSearchAccess(caller, (type) => forbidden(text(type)))
 }
 

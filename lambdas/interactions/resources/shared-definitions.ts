@@ -60,9 +60,9 @@ export async function versionedKeyOf(
   return own === undefined ? { ...key, tenant } : key
 }
 
-/** Returns the end of an error about a resource that a write lacks. A read may show a shared definition all the same. */
-export const noteOnLack = (request: TenantOfRequest, { type }: Pick<ResourceKey, 'type'>): string =>
-  sharedTenantOf(request) !== undefined && SHARED_TYPES.has(type) ? ' in this tenant, whose writes never concern shared definitions' : ''
+/** Returns the end of an error about a resource that a write does not find, although a read may show the shared definition. */
+export const writeScopeNoteOf = (request: TenantOfRequest, { type }: Pick<ResourceKey, 'type'>): string =>
+  sharedTenantOf(request) !== undefined && SHARED_TYPES.has(type) ? ' in this tenant. Its writes never change shared definitions' : ''
 
 /**
  * Returns the request without If-None-Match and If-Modified-Since if the tenant and the shared tenant both have a definition of this type

@@ -6,7 +6,7 @@ import { isResource, type Resource } from '../../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Interaction } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
-import { noteOnLack } from '../resources/shared-definitions.ts'
+import { writeScopeNoteOf } from '../resources/shared-definitions.ts'
 import { gone, notFound } from '../resources/version-response.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 import { noReferenceMask, type ReferenceMask, referenceMask, runBlindPatch } from '../writing/blind-patch.ts'
@@ -27,7 +27,7 @@ export const patchWrite: WriteInteraction = {
     return { kind: 'target', key, matched: versionId }
   },
   async change(ports, request, target, head) {
-    if (head === undefined) throw notFound(target.key, noteOnLack(request, target.key))
+    if (head === undefined) throw notFound(target.key, writeScopeNoteOf(request, target.key))
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, target.key, head)
     if ('damage' in head) throw head.damage

@@ -11,7 +11,7 @@ import { checkDefinition } from '../../search/custom/custom-parameters.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports, WrittenVersion } from '../interaction.ts'
 import { ownersOf } from '../resources/patient-data.ts'
-import { noteOnLack } from '../resources/shared-definitions.ts'
+import { writeScopeNoteOf } from '../resources/shared-definitions.ts'
 import { locationOf, versionHeadersOf } from '../resources/version-response.ts'
 import { authorizeWrite, type Head, type JudgePorts, redactResponse } from './head-access.ts'
 import { checkNewIdentifiers, newIdentifiersOf } from './new-identifiers.ts'
@@ -181,7 +181,7 @@ export function checkIfMatch(request: FhirRequest, key: ResourceKey, head: Head 
   if (ifMatch === undefined || (head !== undefined && !head.deleted && (ifMatch === '*' || ifMatch.includes(head.versionId)))) return
   const isLacking = head === undefined || head.deleted
   const is = isLacking
-    ? `${head === undefined ? 'does not exist' : 'is deleted'}${noteOnLack(request, key)}`
+    ? `${head === undefined ? 'does not exist' : 'is deleted'}${writeScopeNoteOf(request, key)}`
     : `is at version ${head.versionId}`
   throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names ${named(ifMatch)}, but the resource ${is}` }])
 }

@@ -36,8 +36,8 @@ type PartName = keyof typeof TYPES
 const MAX_NAMES = 20
 const MAX_IDENTIFIERS = 50
 /**
- * Maximum characters of the names that are compared, in total. Folding is slow for some characters: one of them becomes 18. So longer names
- * would delay other requests.
+ * Maximum characters of the names that are compared, in total. Longer names would delay other requests, because folding turns one character
+ * into up to 18.
  */
 const MAX_NAME_CHARACTERS = 12_000
 
@@ -134,7 +134,7 @@ export function sentPersonOf({ patient, coverage }: MemberParts): Pick<MemberInp
       ? []
       : [
           missingIssue(
-            `A name with a family and a given name, both with letters and of at most ${MAX_NAME_CHARACTERS} characters, is required`,
+            `A name with a family and a given name, both with letters or digits, is required. It has at most ${MAX_NAME_CHARACTERS} characters`,
             `${place}.name`,
           ),
         ]),
@@ -163,7 +163,7 @@ export function sentPersonOf({ patient, coverage }: MemberParts): Pick<MemberInp
 const hasSex = ({ gender, extension }: Resource): boolean =>
   textOf(gender) !== undefined || itemsOf(extension).some(({ url }) => url === BIRTH_SEX)
 
-/** Returns the names that are compared, each with its first given name only. Leaves out the names beyond the maximum characters. */
+/** Returns the names that are compared, each with its first given name only. Omits the names beyond the maximum of characters. */
 function sentNamesOf({ name }: Resource, place: string): FirstItems {
   const { list, ignored } = firstOf(name, MAX_NAMES, place)
   const names: Element[] = []

@@ -98,5 +98,5 @@ function withPrecedence({ definition: _, ...parameter }: Compiled, taken: Map<st
   for (const { base, code } of mappings) taken.set(`${base} ${code}`, parameter.package)
   if (parameter.state !== 'used' || mappings.length > 0) return { ...parameter, mappings }
   const { name, version } = taken.get(`${first!.base} ${first!.code}`)!
-  return { ...parameter, mappings, state: 'shadowed', reason: `searches by its code use that of ${name} ${version}` }
+  return { ...parameter, mappings, state: 'shadowed', reason: `searches by its code use the parameter of ${name} ${version}` }
 }

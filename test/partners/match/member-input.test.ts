@@ -106,7 +106,7 @@ describe('the input of $member-match', () => {
   })
 
   it('compares names up to 12,000 characters in total, and reports the others', async () => {
-    // Folding makes 18 characters of this ligature.
+    // Folding turns this ligature into 18 characters.
     const long = { family: 'Long', given: ['\uFDFA'.repeat(300_000)] }
     const { person, ignored } = await read(
       patientWith({ name: [{ family: 'First', given: ['A'] }, long, { family: 'Last', given: ['B'] }] }),
