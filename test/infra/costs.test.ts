@@ -117,9 +117,9 @@ describe('a month', () => {
     expect(PAGE).toContain('$1.60')
   })
 
-  it('costs $0.10 for the alarm about partners', () => {
+  it('costs $0.10 for the alarm MemberGuessing', () => {
     expect(PARTNERS_MONTHLY_COST.toFixed(2)).toBe('0.10')
-    expect(PAGE).toMatch(/about partners that guess costs \$0\.10 a month/)
+    expect(PAGE).toMatch(/alarm MemberGuessing costs \$0\.10 a month/)
   })
 
   it('counts each metric of the alarms of the stacks', () => {

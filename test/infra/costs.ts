@@ -38,7 +38,7 @@ export const ALARM_METRICS = {
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARM_METRICS.token - ALARM_METRICS.iam) * PRICES.alarm
 
-/** Monthly cost of the alarm about partners that guess at members. */
+/** Monthly cost of the alarm MemberGuessing. */
 export const PARTNERS_MONTHLY_COST = (ALARM_METRICS.partners - ALARM_METRICS.token) * PRICES.alarm
 
 const WATCHING_COST =
