@@ -1,6 +1,6 @@
 /**
- * What HAPI's client does with a server, its parser strict. Arguments: the base URL, and `encoding` where it is to ask for JSON in each URL.
- * A line for each step: its name, a tab, and what went wrong.
+ * Runs the steps of HAPI's client with a strict parser. Arguments: the base URL, and optionally `encoding`, to request JSON in each URL.
+ * Prints a line for each step: its name, a tab, and the error. A successful step has no error.
  */
 import ca.uhn.fhir.context.FhirContext;
 import ca.uhn.fhir.parser.StrictErrorHandler;
@@ -48,21 +48,21 @@ public final class HapiClient {
     this.name = name;
   }
 
-  public static void main(String[] given) {
+  public static void main(String[] arguments) {
     FhirContext context = FhirContext.forR4();
     context.setParserErrorHandler(new StrictErrorHandler());
     context.getRestfulClientFactory().setServerValidationMode(ServerValidationModeEnum.ONCE);
-    IGenericClient client = context.newRestfulGenericClient(given[0]);
-    boolean isEncoded = given.length > 1;
+    IGenericClient client = context.newRestfulGenericClient(arguments[0]);
+    boolean isEncoded = arguments.length > 1;
     if (isEncoded) client.setEncoding(EncodingEnum.JSON);
     new HapiClient(client, isEncoded ? "hapi-encoding" : "hapi").steps().forEach((step, body) -> {
-      String said = "";
+      String error = "";
       try {
         body.run();
-      } catch (Exception | AssertionError wrong) {
-        said = wrong.toString().replaceAll("\\s+", " ");
+      } catch (Exception | AssertionError thrown) {
+        error = thrown.toString().replaceAll("\\s+", " ");
       }
-      System.out.println(step + "\t" + said);
+      System.out.println(step + "\t" + error);
     });
   }
 
@@ -71,7 +71,7 @@ public final class HapiClient {
     steps.put("capabilities", this::capabilities);
     steps.put("create", this::create);
     steps.put("update with If-Match", this::update);
-    steps.put("a stale If-Match is refused", this::stale);
+    steps.put("a stale If-Match is rejected", this::stale);
     steps.put("conditional create", this::conditionalCreate);
     steps.put("conditional update", this::conditionalUpdate);
     steps.put("conditional delete", this::conditionalDelete);
@@ -85,40 +85,40 @@ public final class HapiClient {
   }
 
   private void capabilities() {
-    CapabilityStatement told = client.capabilities().ofType(CapabilityStatement.class).execute();
-    same(told.getFhirVersion().toCode(), "4.0.1");
-    same(told.getRestFirstRep().getResource().isEmpty(), false);
+    CapabilityStatement statement = client.capabilities().ofType(CapabilityStatement.class).execute();
+    expectSame(statement.getFhirVersion().toCode(), "4.0.1");
+    expectSame(statement.getRestFirstRep().getResource().isEmpty(), false);
   }
 
   private void create() {
-    MethodOutcome made = client.create().resource(person("create")).execute();
-    same(List.of(made.getCreated(), made.getId().getVersionIdPart()), List.of(true, "1"));
-    Patient read = client.read().resource(Patient.class).withId(made.getId().getIdPart()).execute();
-    same(read.getNameFirstRep().getFamily(), name + "-create");
+    MethodOutcome created = client.create().resource(person("create")).execute();
+    expectSame(List.of(created.getCreated(), created.getId().getVersionIdPart()), List.of(true, "1"));
+    Patient read = client.read().resource(Patient.class).withId(created.getId().getIdPart()).execute();
+    expectSame(read.getNameFirstRep().getFamily(), name + "-create");
   }
 
   private void update() {
-    Patient made = made("update");
-    made.setGender(AdministrativeGender.FEMALE);
-    MethodOutcome changed = client.update().resource(made).withAdditionalHeader("If-Match", "W/\"1\"").execute();
-    same(changed.getId().getVersionIdPart(), "2");
-    Patient first = client.read().resource(Patient.class).withIdAndVersion(made.getIdElement().getIdPart(), "1").execute();
-    same(first.hasGender(), false);
+    Patient created = createPatient("update");
+    created.setGender(AdministrativeGender.FEMALE);
+    MethodOutcome changed = client.update().resource(created).withAdditionalHeader("If-Match", "W/\"1\"").execute();
+    expectSame(changed.getId().getVersionIdPart(), "2");
+    Patient first = client.read().resource(Patient.class).withIdAndVersion(created.getIdElement().getIdPart(), "1").execute();
+    expectSame(first.hasGender(), false);
   }
 
   private void stale() {
-    Patient made = made("stale");
-    client.update().resource(made).execute();
-    refused(PreconditionFailedException.class, () -> client.update().resource(made).withAdditionalHeader("If-Match", "W/\"1\"").execute());
+    Patient created = createPatient("stale");
+    client.update().resource(created).execute();
+    expectRejected(PreconditionFailedException.class, () -> client.update().resource(created).withAdditionalHeader("If-Match", "W/\"1\"").execute());
   }
 
   private void conditionalCreate() {
     MethodOutcome one = createOnce("conditional");
     MethodOutcome two = createOnce("conditional");
-    same(two.getId().getIdPart(), one.getId().getIdPart());
-    same(found("conditional").getTotal(), 1);
+    expectSame(two.getId().getIdPart(), one.getId().getIdPart());
+    expectSame(search("conditional").getTotal(), 1);
     MethodOutcome three = client.create().resource(person("conditional")).conditionalByUrl("Patient?identifier=" + SYSTEM + "|" + name + "-conditional").execute();
-    same(three.getId().getIdPart(), one.getId().getIdPart());
+    expectSame(three.getId().getIdPart(), one.getId().getIdPart());
   }
 
   private MethodOutcome createOnce(String key) {
@@ -128,7 +128,7 @@ public final class HapiClient {
   private void conditionalUpdate() {
     MethodOutcome one = upsert(person("upsert"));
     MethodOutcome two = upsert((Patient) person("upsert").setGender(AdministrativeGender.MALE));
-    same(List.of(two.getId().getIdPart(), two.getId().getVersionIdPart()), List.of(one.getId().getIdPart(), "2"));
+    expectSame(List.of(two.getId().getIdPart(), two.getId().getVersionIdPart()), List.of(one.getId().getIdPart(), "2"));
   }
 
   private MethodOutcome upsert(Patient patient) {
@@ -136,35 +136,35 @@ public final class HapiClient {
   }
 
   private void conditionalDelete() {
-    made("gone");
+    createPatient("gone");
     client.delete().resourceConditionalByType(Patient.class).where(IDENTIFIER.exactly().systemAndCode(SYSTEM, name + "-gone")).execute();
-    same(found("gone").getTotal(), 0);
+    expectSame(search("gone").getTotal(), 0);
   }
 
   private void patch() {
-    Patient made = made("patch");
-    client.patch().withBody("[{\"op\":\"add\",\"path\":\"/active\",\"value\":true}]").withId(made.getIdElement().toUnqualifiedVersionless()).execute();
+    Patient created = createPatient("patch");
+    client.patch().withBody("[{\"op\":\"add\",\"path\":\"/active\",\"value\":true}]").withId(created.getIdElement().toUnqualifiedVersionless()).execute();
     Parameters change = new Parameters();
     Parameters.ParametersParameterComponent operation = change.addParameter().setName("operation");
     operation.addPart().setName("type").setValue(new CodeType("add"));
     operation.addPart().setName("path").setValue(new StringType("Patient"));
     operation.addPart().setName("name").setValue(new StringType("deceased"));
     operation.addPart().setName("value").setValue(new BooleanType(false));
-    client.patch().withFhirPatch(change).withId(made.getIdElement().toUnqualifiedVersionless()).execute();
+    client.patch().withFhirPatch(change).withId(created.getIdElement().toUnqualifiedVersionless()).execute();
     client.patch().withBody("[{\"op\":\"add\",\"path\":\"/gender\",\"value\":\"other\"}]").conditional(Patient.class)
         .where(IDENTIFIER.exactly().systemAndCode(SYSTEM, name + "-patch")).execute();
-    Patient read = client.read().resource(Patient.class).withId(made.getIdElement().getIdPart()).execute();
-    same(List.of(read.getActive(), read.getDeceasedBooleanType().booleanValue(), read.getGender().toCode(), read.getMeta().getVersionId()), List.of(true, false, "other", "4"));
+    Patient read = client.read().resource(Patient.class).withId(created.getIdElement().getIdPart()).execute();
+    expectSame(List.of(read.getActive(), read.getDeceasedBooleanType().booleanValue(), read.getGender().toCode(), read.getMeta().getVersionId()), List.of(true, false, "other", "4"));
   }
 
   private void delete() {
-    Patient made = made("delete");
-    client.delete().resourceById(made.getIdElement().toUnqualifiedVersionless()).execute();
-    refused(ResourceNotFoundException.class, () -> client.read().resource(Patient.class).withId(made.getIdElement().getIdPart()).execute());
+    Patient created = createPatient("delete");
+    client.delete().resourceById(created.getIdElement().toUnqualifiedVersionless()).execute();
+    expectRejected(ResourceNotFoundException.class, () -> client.read().resource(Patient.class).withId(created.getIdElement().getIdPart()).execute());
   }
 
   private void pages() {
-    for (int i = 0; i < 5; i++) made("page");
+    for (int i = 0; i < 5; i++) createPatient("page");
     List<String> ids = new ArrayList<>();
     Bundle page = client.search().forResource(Patient.class).where(IDENTIFIER.exactly().systemAndCode(SYSTEM, name + "-page")).count(2).returnBundle(Bundle.class).execute();
     while (true) {
@@ -172,37 +172,37 @@ public final class HapiClient {
       if (page.getLink("next") == null) break;
       page = client.loadPage().next(page).execute();
     }
-    same(List.of(ids.size(), new HashSet<>(ids).size()), List.of(5, 5));
+    expectSame(List.of(ids.size(), new HashSet<>(ids).size()), List.of(5, 5));
   }
 
   private void include() {
-    Patient made = made("include");
-    client.create().resource(about(made.getIdElement().toUnqualifiedVersionless().getValue())).execute();
-    Bundle found = client.search().forResource(Observation.class).where(Observation.PATIENT.hasId(made.getIdElement().getIdPart()))
+    Patient created = createPatient("include");
+    client.create().resource(observationOf(created.getIdElement().toUnqualifiedVersionless().getValue())).execute();
+    Bundle found = client.search().forResource(Observation.class).where(Observation.PATIENT.hasId(created.getIdElement().getIdPart()))
         .include(Observation.INCLUDE_PATIENT).returnBundle(Bundle.class).execute();
-    same(found.getEntry().stream().map(entry -> entry.getSearch().getMode().toCode()).toList(), List.of("match", "include"));
+    expectSame(found.getEntry().stream().map(entry -> entry.getSearch().getMode().toCode()).toList(), List.of("match", "include"));
   }
 
   private void transaction() {
     Bundle bundle = new Bundle().setType(Bundle.BundleType.TRANSACTION);
     String patient = "urn:uuid:" + UUID.randomUUID();
     bundle.addEntry().setFullUrl(patient).setResource(person("transaction")).getRequest().setMethod(HTTPVerb.POST).setUrl("Patient");
-    bundle.addEntry().setResource(about(patient)).getRequest().setMethod(HTTPVerb.POST).setUrl("Observation");
+    bundle.addEntry().setResource(observationOf(patient)).getRequest().setMethod(HTTPVerb.POST).setUrl("Observation");
     Bundle answer = client.transaction().withBundle(bundle).execute();
-    IdType made = new IdType(answer.getEntry().get(0).getResponse().getLocation());
+    IdType created = new IdType(answer.getEntry().get(0).getResponse().getLocation());
     IdType observation = new IdType(answer.getEntry().get(1).getResponse().getLocation());
     Observation read = client.read().resource(Observation.class).withId(observation.getIdPart()).execute();
-    same(read.getSubject().getReference(), "Patient/" + made.getIdPart());
+    expectSame(read.getSubject().getReference(), "Patient/" + created.getIdPart());
   }
 
   private void history() {
-    Patient made = made("history");
-    client.delete().resourceById(made.getIdElement().toUnqualifiedVersionless()).execute();
-    Bundle all = client.history().onInstance(made.getIdElement().toUnqualifiedVersionless()).returnBundle(Bundle.class).execute();
-    same(all.getEntry().stream().map(entry -> entry.getRequest().getMethod().toCode()).toList(), List.of("DELETE", "POST"));
+    Patient created = createPatient("history");
+    client.delete().resourceById(created.getIdElement().toUnqualifiedVersionless()).execute();
+    Bundle all = client.history().onInstance(created.getIdElement().toUnqualifiedVersionless()).returnBundle(Bundle.class).execute();
+    expectSame(all.getEntry().stream().map(entry -> entry.getRequest().getMethod().toCode()).toList(), List.of("DELETE", "POST"));
     Bundle since = client.history().onType(Patient.class).returnBundle(Bundle.class).since(Date.from(Instant.now().minusSeconds(3_600))).count(2).execute();
-    same(since.getEntry().size(), 2);
-    same(client.history().onServer().returnBundle(Bundle.class).count(1).execute().getEntry().size(), 1);
+    expectSame(since.getEntry().size(), 2);
+    expectSame(client.history().onServer().returnBundle(Bundle.class).count(1).execute().getEntry().size(), 1);
   }
 
   private Patient person(String key) {
@@ -212,32 +212,32 @@ public final class HapiClient {
     return patient;
   }
 
-  private Patient made(String key) {
+  private Patient createPatient(String key) {
     return (Patient) client.create().resource(person(key)).prefer(ca.uhn.fhir.rest.api.PreferReturnEnum.REPRESENTATION).execute().getResource();
   }
 
-  private static Observation about(String patient) {
+  private static Observation observationOf(String patient) {
     Observation observation = new Observation();
     observation.setStatus(Observation.ObservationStatus.FINAL).getCode().setText("x");
     observation.getSubject().setReference(patient);
     return observation;
   }
 
-  private Bundle found(String key) {
+  private Bundle search(String key) {
     return client.search().forResource(Patient.class).where(IDENTIFIER.exactly().systemAndCode(SYSTEM, name + "-" + key)).returnBundle(Bundle.class).execute();
   }
 
-  private static void same(Object found, Object expected) {
-    if (!Objects.equals(found, expected)) throw new AssertionError(found + " in the place of " + expected);
+  private static void expectSame(Object found, Object expected) {
+    if (!Objects.equals(found, expected)) throw new AssertionError("found " + found + " instead of " + expected);
   }
 
-  private static void refused(Class<? extends Exception> how, Step step) {
+  private static void expectRejected(Class<? extends Exception> expected, Step step) {
     try {
       step.run();
-    } catch (Exception refusal) {
-      same(refusal.getClass(), how);
+    } catch (Exception error) {
+      expectSame(error.getClass(), expected);
       return;
     }
-    throw new AssertionError("not refused");
+    throw new AssertionError("not rejected");
   }
 }

@@ -1,6 +1,6 @@
 /**
- * HAPI's client reads the record of a member, its parser strict. Argument: the base URL.
- * Each line of the input is an array in JSON: `use` or `read`, and its arguments. It is answered by a line with `result` or `error`.
+ * Reads the record of a member with HAPI's client and a strict parser. Argument: the base URL. Each line of the input is a JSON array:
+ * `use` or `read`, and its arguments. The program prints a line with `result` or `error` for it.
  */
 import ca.uhn.fhir.context.FhirContext;
 import ca.uhn.fhir.parser.StrictErrorHandler;
@@ -29,22 +29,22 @@ public final class HapiMember {
     this.client = client;
   }
 
-  public static void main(String[] given) throws IOException {
+  public static void main(String[] arguments) throws IOException {
     FhirContext context = FhirContext.forR4();
     context.setParserErrorHandler(new StrictErrorHandler());
-    HapiMember member = new HapiMember(context.newRestfulGenericClient(given[0]));
+    HapiMember member = new HapiMember(context.newRestfulGenericClient(arguments[0]));
     ObjectMapper json = new ObjectMapper();
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = input.readLine(); line != null; line = input.readLine())
       System.out.println(json.writeValueAsString(member.answerOf(json.readTree(line))));
   }
 
-  private Map<String, Object> answerOf(JsonNode asked) {
+  private Map<String, Object> answerOf(JsonNode call) {
     try {
-      String first = asked.get(1).textValue();
-      return Map.of("result", asked.get(0).textValue().equals("use") ? use(first, asked.get(2).textValue()) : read(first));
-    } catch (Exception wrong) {
-      return Map.of("error", wrong.toString());
+      String first = call.get(1).textValue();
+      return Map.of("result", call.get(0).textValue().equals("use") ? use(first, call.get(2).textValue()) : read(first));
+    } catch (Exception thrown) {
+      return Map.of("error", thrown.toString());
     }
   }
 

@@ -1,4 +1,4 @@
-/** The login of an app by openid-client, which is certified, for clients without a login of their own. https://github.com/panva/openid-client */
+/** Login of an app with the certified library openid-client, for clients without a login. https://github.com/panva/openid-client */
 import * as openid from 'openid-client'
 import { APP, type MemberServer } from './member-server.ts'
 

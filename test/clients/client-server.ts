@@ -1,11 +1,11 @@
-/** A server as clients find it: at an address its links lead to, and with the ids it chooses itself, for none of them sends one. */
+/** Embedded server for clients. Its links contain its address, so that clients can follow them. It chooses ids, because no client sends one. */
 import { afterAll, beforeAll } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { failOnReport } from '../fixtures/never-reports.ts'
 
-/** `settings`: environment variables. `data`: absent: a data folder of its own. */
+/** Starts a server. `settings`: environment variables. `data`: data folder; absent: the server creates one. */
 export async function startClientServer(
   settings: Readonly<Record<string, string>>,
   data?: string,
@@ -22,7 +22,7 @@ export async function startClientServer(
   return { base, embedded }
 }
 
-/** Starts an open server. Returns its base URL, once it runs. */
+/** Starts a server in open mode before the tests. Returns a function that returns its base URL. */
 export function serveToClients(): () => string {
   let embedded: EmbeddedServer | undefined
   let base = ''

@@ -35,7 +35,7 @@ export function fhirKitClient(base: string): ClientSteps {
       const first: Tree = await client.vread({ resourceType, id: created.id, version: '1' })
       expectSame(first.gender, undefined)
     },
-    'a stale If-Match is refused': async () => {
+    'a stale If-Match is rejected': async () => {
       const created = await create('stale')
       await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame(await rejectionStatusOf(put(created, 'W/"1"'), statusOf), 412)

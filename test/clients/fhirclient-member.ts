@@ -1,4 +1,4 @@
-/** The client of SMART Health IT as an app on a server: `authorize` before the login, `ready` after it. https://github.com/smart-on-fhir/client-js */
+/** fhirclient.js as an app on a server: `authorize` before the login, `ready` after it. https://github.com/smart-on-fhir/client-js */
 import imported from 'fhirclient'
 import type { Tree } from '../fixtures/resources.ts'
 import type { MemberClient } from './member-claims.ts'
@@ -16,13 +16,13 @@ type Storage = {
   readonly unset: (key: string) => Promise<boolean>
 }
 type SmartApi = { readonly authorize: (options: Tree) => Promise<string>; readonly ready: () => Promise<SmartClient> }
-/** Its types are those of its entry for browsers. */
+/** The cast is necessary, because the package has types only for browsers. */
 const smart = imported as unknown as (request: Tree, response: Tree, storage: Storage) => SmartApi
 
-/** All pages, as resources. */
+/** Options that return the resources of all pages. */
 const PAGES = { flat: true, pageLimit: 0 }
 
-/** What it keeps of the user between two requests. */
+/** Returns the storage of the client for its state between two requests of the user. */
 function createStorage(): Storage {
   const kept = new Map<string, unknown>()
   return {
@@ -34,7 +34,7 @@ function createStorage(): Storage {
 
 export function fhirclientOfMember(base: string): MemberClient {
   const storage = createStorage()
-  /** The API while the app answers a request of the browser. */
+  /** Returns the API for a request of the browser to the app. */
   const at = (url: string): SmartApi => {
     const { host, pathname, search } = new URL(url)
     return smart({ url: pathname + search, headers: { host, 'x-forwarded-proto': 'https' }, socket: {} }, {}, storage)
@@ -51,7 +51,7 @@ export function fhirclientOfMember(base: string): MemberClient {
     async read(query) {
       const paged = `${query}${query.includes('?') ? '&' : '?'}_count=2`
       const ofPatient = `ExplanationOfBenefit?patient=${client.patient.id}&`
-      // Within its patient it adds the parameter itself, by the CapabilityStatement.
+      // `patient.request` adds the parameter of the patient itself. It finds the parameter in the CapabilityStatement.
       const resources: Tree[] = paged.startsWith(ofPatient)
         ? await client.patient.request(paged.replace(ofPatient, 'ExplanationOfBenefit?'), PAGES)
         : await client.request(paged, PAGES)

@@ -1,10 +1,9 @@
-/** Of SMART Health IT. https://github.com/smart-on-fhir/client-js */
+/** Steps of fhirclient.js by SMART Health IT. https://github.com/smart-on-fhir/client-js */
 import imported from 'fhirclient/lib/FhirClient.js'
 import type { Tree } from '../fixtures/resources.ts'
 import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expectations.ts'
 import type { ClientSteps } from './steps.ts'
 
-/** Its module is of CommonJS, whose default is a member. */
 type FhirClient = {
   readonly create: (resource: Tree, options?: Tree) => Promise<Tree>
   readonly update: (resource: Tree, options?: Tree) => Promise<Tree>
@@ -16,6 +15,7 @@ type FhirClient = {
   readonly getFhirVersion: () => Promise<string>
   readonly getFhirRelease: () => Promise<number>
 }
+/** The module is CommonJS, so its default export is a member of the import. */
 const Client = (imported as unknown as { readonly default: new (base: string) => FhirClient }).default
 
 const NAME = 'fhirclient.js'
@@ -42,7 +42,7 @@ export function fhirclientJs(base: string): ClientSteps {
       const changed = await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
     },
-    'a stale If-Match is refused': async () => {
+    'a stale If-Match is rejected': async () => {
       const created = await create('stale')
       await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame(await rejectionStatusOf(put(created, 'W/"1"'), statusOf), 412)

@@ -1,4 +1,4 @@
-/** What HAPI's client does, its parser strict: each step by name. https://hapifhir.io/hapi-fhir/docs/client/generic_client.html */
+/** Steps of HAPI's client with a strict parser. https://hapifhir.io/hapi-fhir/docs/client/generic_client.html */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { commandOf, installProgram, type JavaProgram } from '../engines/java.ts'
@@ -20,7 +20,7 @@ const reason = await installBlockReason(async () => {
   await installProgram(CLIENT)
   await installProgram(MEMBER)
 })
-if (reason !== undefined) process.stderr.write(`HAPI's client is not tried: ${reason}\n`)
+if (reason !== undefined) process.stderr.write(`HAPI's client is not tested: ${reason}\n`)
 const trying = reason === undefined ? it : it.skip
 
 describe.each([

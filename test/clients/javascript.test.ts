@@ -1,4 +1,4 @@
-/** What clients in JavaScript do: each step by name. */
+/** Steps of clients in JavaScript. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { serveToClients } from './client-server.ts'
 import { fhirKitClient } from './fhir-kit-client.ts'

@@ -1,9 +1,9 @@
-/** https://www.medplum.com/docs/sdk/core.medplumclient */
+/** Steps of the client of Medplum. https://www.medplum.com/docs/sdk/core.medplumclient */
 import type { Tree } from '../fixtures/resources.ts'
 import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expectations.ts'
 import type { ClientSteps } from './steps.ts'
 
-/** By a name that is no literal: its types need a package of their own, of all that R4 defines. */
+/** Not a literal in the import, because the types of the module require another package. */
 const MODULE = '@medplum/core'
 const { MedplumClient } = (await import(MODULE)) as { readonly MedplumClient: new (options: object) => Tree }
 
@@ -32,7 +32,7 @@ export function medplum(base: string): ClientSteps {
       const first: Tree = await client.readVersion('Patient', created.id, '1')
       expectSame(first.gender, undefined)
     },
-    'a stale If-Match is refused': async () => {
+    'a stale If-Match is rejected': async () => {
       const created = await create('stale')
       await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame(await rejectionStatusOf(put({ ...created, gender: 'male' }, 'W/"1"'), codeOf), 'conflict')

@@ -1,4 +1,4 @@
-/** What a client of another project does for a member: it logs the member in, and sends the searches of CARIN BB and PDex. */
+/** Tests of a client as the app of a member. It logs the member in, and sends the searches of CARIN BB and PDex. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { CLAIM_SEARCHES, EVERYTHING, INCLUDE_SEARCHES, MEMBER } from '../fixtures/payer/member-record.ts'
 import { type MemberServer, startMemberServer } from './member-server.ts'
@@ -8,11 +8,11 @@ export type MemberClient = {
   readonly logIn: (signIn: MemberServer['signIn']) => Promise<string>
   /** `query`: below the base URL. Returns `Type/id` of each resource in all pages. */
   readonly read: (query: string) => Promise<readonly string[]>
-  /** Ends what it started. */
+  /** Ends the program that the client runs in, if any. */
   readonly close?: () => Promise<unknown>
 }
 
-/** `reason`: why the client cannot be tried here. */
+/** `reason`: why the client cannot be tested here. */
 export function describeMemberClaims(name: string, open: (base: string) => Promise<MemberClient>, reason?: string): void {
   const trying = reason === undefined ? it : it.skip
   describe(`${name} as the app of a member`, () => {

@@ -1,4 +1,4 @@
-/** A payer's server with the claims of a member, and an app that the member may allow to read them. */
+/** Server of a payer with the claims of a member, and an app that the member may allow to read them. */
 import { addClient, addUser, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { clientOf } from '../api/server.ts'
 import { allowAccess, fetchedServer, logIn, openBrowser } from '../auth/browser.ts'
@@ -8,7 +8,7 @@ import { startClientServer } from './client-server.ts'
 
 const PASSWORD = 'correct horse battery'
 
-/** Registration of the app. It is public, so it proves by PKCE that a code is its own. */
+/** Registration of the app. A public app proves by PKCE that it requested the code. */
 export const APP = {
   id: 'claims',
   redirectUri: 'https://app.example/back',
@@ -17,7 +17,7 @@ export const APP = {
 
 export type MemberServer = {
   readonly base: string
-  /** Opens the URL to which the app sends the member, logs in and allows access. Returns the URL to which the member is sent back. */
+  /** Opens the URL to which the app sends the member, logs in and allows access. Returns the URL of the redirect to the app. */
   readonly signIn: (url: string) => Promise<string>
   readonly close: () => Promise<void>
 }
@@ -44,14 +44,14 @@ export async function startMemberServer(): Promise<MemberServer> {
   return {
     base,
     async signIn(url) {
-      if (!url.startsWith(`${base}/`)) throw new Error(`The app does not send the member to the server, but to ${url}`)
+      if (!url.startsWith(`${base}/`)) throw new Error(`The app redirects the member to ${url} instead of the server`)
       const browser = openBrowser(
         fetchedServer(() => base),
         base,
       )
       const [path = '', query = ''] = url.slice(base.length).split('?')
       const answer = await allowAccess(browser, await logIn(browser, await browser.open(path, query), 'ann', PASSWORD))
-      if (answer.status !== 303) throw new Error(`The member is not sent back: ${answer.status} ${answer.text}`)
+      if (answer.status !== 303) throw new Error(`The server does not redirect the member to the app: ${answer.status} ${answer.text}`)
       return answer.headers.location!
     },
     close: () => embedded.close(),

@@ -1,6 +1,6 @@
-"""Two clients in Python read the record of a member: member.py NAME BASE.
+"""Reads the record of a member with one of two clients in Python: member.py NAME BASE.
 
-Each line of the input is an array in JSON: a method of the class NAME, and its arguments. It is answered by a line with `result` or `error`.
+Each line of the input is a JSON array: a method of the class NAME, and its arguments. The program prints a line with `result` or `error` for it.
 https://github.com/smart-on-fhir/client-py, https://github.com/beda-software/fhir-py
 """
 
@@ -11,13 +11,13 @@ import urllib.parse
 
 
 def parts_of(query):
-    """The path, and the parameters by name."""
+    """Returns the path, and the parameters by name."""
     path, _, parameters = query.partition("?")
     return path, dict(urllib.parse.parse_qsl(parameters))
 
 
 class fhirclient:
-    """Its models refuse what R4 has not."""
+    """Client with a login. Its models reject elements that R4 lacks."""
 
     def __init__(self, base):
         self.base = base
@@ -27,7 +27,7 @@ class fhirclient:
 
         settings = {"app_id": app, "api_base": self.base, "redirect_uri": redirect, "scope": scope}
         self.client = FHIRClient(settings=settings)
-        # The scope launch/patient is among those given.
+        # The client would add the scope launch/patient, which `scope` already contains.
         self.client.wants_patient = False
         self.client.prepare()
         return self.client.authorize_url
@@ -50,7 +50,7 @@ class fhirclient:
 
 
 class fhirpy:
-    """It has no login, so it is given a token."""
+    """Client without a login, so `use` receives a token."""
 
     def __init__(self, base):
         self.base = base
@@ -74,7 +74,7 @@ class fhirpy:
                 found = self.resources_in(search.revinclude(*revinclude.split(":")).fetch_raw())
             else:
                 found = search.limit(2).fetch_all()
-                assert search.count() == len(found), f"a count of {search.count()} in the place of {len(found)}"
+                assert search.count() == len(found), f"the count is {search.count()} instead of {len(found)}"
         return [f"{each['resourceType']}/{each['id']}" for each in found]
 
     def resources_in(self, bundle):
@@ -87,7 +87,7 @@ def main(name, base):
         method, *arguments = json.loads(line)
         try:
             answer = {"result": getattr(client, method)(*arguments)}
-        except Exception as error:  # the next line may ask for something else
+        except Exception as error:  # the program continues with the next line
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
 

@@ -1,13 +1,13 @@
-/** Clients that are programs of their own, as apps of a member. */
+/** Clients in separate programs, as apps of a member. */
 import { logInCertified } from './certified-login.ts'
 import type { MemberClient } from './member-claims.ts'
 import { APP } from './member-server.ts'
 import { type Program, startProgram } from './programs.ts'
 
-/** Scopes of SMART 1.0, which clients still ask for. */
+/** Scopes of SMART 1.0, which some clients still request. */
 const SMART_1_SCOPE = 'launch/patient openid profile offline_access patient/*.read'
 
-/** `hasLogin`: whether the client logs the member in itself. */
+/** `hasLogin`: whether the client has its own login. */
 export function programOfMember(program: Program, base: string, hasLogin = false): MemberClient {
   const { call, end } = startProgram(program)
   return {

@@ -1,11 +1,11 @@
-/** Clients that are programs of their own: started with the server's base URL, they write a line for each step. */
+/** Clients in separate programs, with the base URL of the server as an argument. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { StepResults } from './steps.ts'
 
 export type Program = { readonly command: string; readonly arguments: readonly string[] }
 
-/** `step`, a tab, and what went wrong. */
+/** Runs the program and returns its results. It prints a line for each step: its name, a tab, and the error. */
 export async function runProgram({ command, arguments: args }: Program): Promise<StepResults> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const output = { stdout: '', stderr: '' }
@@ -16,7 +16,7 @@ export async function runProgram({ command, arguments: args }: Program): Promise
   return new Map(lines.map((line) => line.split('\t') as [string, string]))
 }
 
-/** Why it cannot be installed here; undefined: it is. In CI that is a fault of the run. */
+/** Returns the reason why `install` fails, or undefined if it succeeds. Throws in CI, where every client must be tested. */
 export async function installBlockReason(install: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await install()
@@ -28,12 +28,12 @@ export async function installBlockReason(install: () => Promise<unknown>): Promi
 }
 
 export type StartedProgram = {
-  /** Returns what a method of the program returns, and throws what it throws. */
+  /** Calls a method of the program. Returns its result or throws its error. */
   readonly call: (method: string, ...args: readonly string[]) => Promise<unknown>
   readonly end: () => Promise<void>
 }
 
-/** Starts a program that is asked line by line. It ends with its input. */
+/** Starts a program that answers its input line by line. It ends when its input ends. */
 export function startProgram({ command, arguments: args }: Program): StartedProgram {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] })
   let stderr = ''

@@ -1,4 +1,4 @@
-/** What two clients in Python do: each step by name. */
+/** Steps of two clients in Python. */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { installPythonPackages, pythonEnvironmentOf } from '../engines/python.ts'
@@ -13,10 +13,10 @@ const python = join(pythonEnvironmentOf(PACKAGES), 'bin', 'python')
 
 const base = serveToClients()
 const reason = await installBlockReason(() => installPythonPackages(PACKAGES))
-if (reason !== undefined) process.stderr.write(`Clients in Python are not tried: ${reason}\n`)
+if (reason !== undefined) process.stderr.write(`Clients in Python are not tested: ${reason}\n`)
 const trying = reason === undefined ? it : it.skip
 
-/** fhirclient sends no headers of its own, and knows no conditional interactions, no patch and no history. */
+/** Steps of fhirclient. It has no request headers, conditional interactions, patch or history. */
 const OF_SMART: readonly string[] = ['capabilities', 'create', 'update', 'delete', 'paged search', '_include', 'transaction']
 
 describe.each([

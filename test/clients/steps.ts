@@ -1,16 +1,16 @@
-/** What every client does with the server, in the words its program tells of it. */
+/** Steps that clients run, by the names that their programs print. */
 
 export const STEPS = [
-  ...['capabilities', 'create', 'update with If-Match', 'a stale If-Match is refused'],
+  ...['capabilities', 'create', 'update with If-Match', 'a stale If-Match is rejected'],
   ...['conditional create', 'conditional update', 'conditional delete'],
   ...['patch', 'delete', 'paged search', '_include', 'transaction', 'history'],
 ] as const
 export type Step = (typeof STEPS)[number]
 
-/** Throws where what came is not what was expected. */
+/** Steps of a client. A step throws if a result differs from the expected one. */
 export type ClientSteps = Readonly<Partial<Record<Step, () => Promise<void>>>>
 
-/** Step → what went wrong, '' where nothing did. */
+/** Error of each step. It is empty for a successful step. */
 export type StepResults = ReadonlyMap<string, string>
 
 export async function runSteps(steps: ClientSteps): Promise<StepResults> {
