@@ -1,4 +1,4 @@
-/** Programs and libraries of PyPI, each set in a virtual environment of its own. */
+/** Programs and libraries of PyPI. Each set has its own virtual environment. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { cacheFolder } from './engine.ts'
@@ -10,7 +10,7 @@ export function pythonEnvironmentOf(packages: readonly string[]): string {
   return join(cacheFolder, `python-${packages[0]!.split('=')[0]}-${digest}`)
 }
 
-/** Rejects if there is no Python or no network. Two processes must not install the same set at a time. */
+/** Installs the packages. Rejects without Python or network. Two processes must not install the same set at the same time. */
 export function installPythonPackages(packages: readonly string[]): Promise<void> {
   const folder = pythonEnvironmentOf(packages)
   return installOnce(folder, [

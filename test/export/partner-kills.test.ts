@@ -17,9 +17,9 @@ import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './
 import { Machine, type StepFault } from './machine.ts'
 
 const MEMBERS = ['ann', 'bert', 'carl', 'dora']
-/** Denies before the kick-off, at KICK_OFF. */
+/** Member that denies before the kick-off, at KICK_OFF. */
 const DENIED = 'bert'
-/** Denies while the export runs. */
+/** Member that denies while the export runs. */
 const RACING = 'carl'
 const KICK_OFF = 5
 
@@ -38,16 +38,16 @@ const GROUP: Tree = {
 
 const idle = { start: async () => {}, stop: async () => {}, isRunning: async () => false }
 
-/** `told`: messages of the file of errors. `disclosed`: records, as patient and outcome. */
+/** `messages`: texts of the file of errors. `disclosed`: records, as patient and outcome. */
 type Outcome = {
   readonly calls: number
   readonly lines: Readonly<Record<string, readonly Tree[]>>
-  readonly told: readonly string[]
+  readonly messages: readonly string[]
   readonly disclosed: readonly (readonly [patient: string, outcome: string])[]
 }
 
 /** Runs the export. `fault` occurs at the call `at`, and the racing member denies before the call `denies`. */
-async function tried(fault: StepFault | undefined, at: number, denies = 0): Promise<Outcome> {
+async function runExport(fault: StepFault | undefined, at: number, denies = 0): Promise<Outcome> {
   const world = await ExportWorld.open()
   await world.save(1, GROUP, ...MEMBERS.flatMap((id) => [patient(id), consentOf(id), observation(`o-${id}`, { subject: `Patient/${id}` })]))
   await world.save(KICK_OFF, denialOf(DENIED))
@@ -85,22 +85,22 @@ async function tried(fault: StepFault | undefined, at: number, denies = 0): Prom
   expect(done.state).toBe('complete')
   const { error = [], ...files } = await readFileLines(blobs, done)
   const lines = Object.fromEntries(Object.entries(files).map(([type, each]) => [type, each.map((line) => JSON.parse(line) as Tree)]))
-  const told = error.map((line) => JSON.parse(line).issue[0].details.text as string)
+  const messages = error.map((line) => JSON.parse(line).issue[0].details.text as string)
   const disclosed = (await collect(readDisclosures(blobs, {}))).map((each) => [each.patient!, each.outcome] as const)
-  return { calls: broken.calls, lines, told, disclosed }
+  return { calls: broken.calls, lines, messages, disclosed }
 }
 
 const idsOf = (lines: readonly Tree[] = []): readonly string[] => lines.map(({ id }) => id).toSorted()
 
 /** Expects that all parts of the result agree. Returns whether the racing member was exported. */
-function expectAgreement({ lines, told, disclosed }: Outcome): boolean {
+function expectAgreement({ lines, messages, disclosed }: Outcome): boolean {
   const exported = idsOf(lines.Patient)
   const isRacingExported = exported.includes(RACING)
   const permitted = MEMBERS.filter((id) => id !== DENIED && (isRacingExported || id !== RACING))
   const omitted = MEMBERS.filter((id) => !permitted.includes(id))
   expect([exported, idsOf(lines.Observation)]).toEqual([permitted, permitted.map((id) => `o-${id}`)])
   const targets = lines.Provenance!.flatMap(({ target }) => target.map(({ reference }: Tree) => reference))
-  expect([targets.toSorted(), told.toSorted()]).toEqual([
+  expect([targets.toSorted(), messages.toSorted()]).toEqual([
     permitted.map((id) => `Patient/${id}`),
     omitted.map((id) => `Patient/${id} is not exported`),
   ])
@@ -112,17 +112,17 @@ describe('an export for a payer', () => {
   it.each<StepFault>(['dies before', 'dies after', 'hangs', 'fails once', 'fails once, unheard'])(
     'has only members that permit it, and records them, if a machine %s',
     async (fault) => {
-      const { calls } = await tried(undefined, 0)
+      const { calls } = await runExport(undefined, 0)
       const step = Math.ceil(calls / caseCountOf(6, 200))
-      for (let call = 1 + (firstSeed() % step); call <= calls; call += step) expectAgreement(await tried(fault, call, call))
+      for (let call = 1 + (firstSeed() % step); call <= calls; call += step) expectAgreement(await runExport(fault, call, call))
     },
   )
 
   it('has a member that denies after the plan, and not one that denies before', async () => {
-    const { calls } = await tried(undefined, 0)
+    const { calls } = await runExport(undefined, 0)
     const step = Math.ceil(calls / caseCountOf(12, 200))
     const exported: boolean[] = []
-    for (let call = 1; call <= calls; call += step) exported.push(expectAgreement(await tried(undefined, 0, call)))
+    for (let call = 1; call <= calls; call += step) exported.push(expectAgreement(await runExport(undefined, 0, call)))
     expect([exported[0], exported.at(-1), exported.toSorted()]).toEqual([false, true, exported])
   })
 })

@@ -129,7 +129,7 @@ describe('an export for a partner', () => {
       entity: [{ ...entityOf('PaymentReconciliation/paid'), agent }, entityOf('Patient/bert')],
     })
     await world.remove(2, 'Observation/gone')
-    // The request names no type of a target. A partner may receive them all the same.
+    // The request names no type of a target. A Provenance still names the targets that the partner may receive.
     const access = partnerExportAccess(WHOLE_ACCESS.clauses, FOR_PROVIDER!, 'g')
     const { Provenance = [] } = await exported(world, { access, groupAccess: WHOLE_ACCESS, asked: { types: ['Patient', 'Provenance'] } })
     expect(Provenance.filter(({ id }) => id.length < 20).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([

@@ -420,7 +420,7 @@ describe('a partner that guesses', () => {
     const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
     const { Namespace: watched, MetricName, Dimensions: dimensions } = metricOf(alarms.get('MemberGuessing')![0]!)
     expect([Namespace, Metrics[0].Name, Dimensions[0]]).toEqual([watched, MetricName, dimensions.map(({ Name }: Tree) => Name)])
-    // Values of several units are different metrics to an alarm. The filters of the access log write none.
+    // An alarm treats values of different units as different metrics. The filters of the access log write no unit.
     const filters = Object.values(resourcesOfType(tokens.service, 'AWS::Logs::MetricFilter'))
     const units = filters.map(({ MetricTransformations: [{ Unit = 'None' }] }) => Unit)
     expect(new Set([...units, Metrics[0].Unit])).toEqual(new Set(['None']))

@@ -52,7 +52,7 @@ describe('Alarms', () => {
     expect([...names].sort()).toEqual([...METRIC_NAMES].sort())
     // More would cost $0.30 a month each.
     expect(names.size).toBeLessThanOrEqual(10)
-    // Other dimensions would be other metrics.
+    // A metric with other dimensions is another metric.
     for (const { dimensions } of own) expect(dimensions).toEqual({ Stage: DEPLOYED.stage })
   })
 

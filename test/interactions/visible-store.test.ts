@@ -12,7 +12,7 @@ const VERSIONS = 10
 
 let now = 0
 beforeEach(async () => {
-  // A slice that an earlier test began ends first.
+  // Wait until the slice of an earlier test has ended.
   await waitTurns(3)
   jest.spyOn(performance, 'now').mockImplementation(() => now)
 })

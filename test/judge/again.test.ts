@@ -1,4 +1,4 @@
-/** The cases are judged again: the committed verdicts are those of HAPI's validator. Those of US Core are made again, too. */
+/** HAPI's validator judges the cases again and agrees with the committed verdicts. The cases of US Core are also generated again. */
 import { existsSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 import { missingJavaReason } from '../engines/java.ts'
@@ -31,11 +31,11 @@ judging(
 /** HL7 publishes the package at https://hl7.org/fhir/us/core/STU6.1/package.tgz; no registry of npm has it. */
 const archive = process.env.FHIR_US_CORE_PACKAGE ?? '../shared/data/us-core-6.1.0.tgz'
 const noPackage = existsSync(archive) ? undefined : 'FHIR_US_CORE_PACKAGE names no archive of US Core 6.1.0'
-if (noPackage !== undefined) process.stderr.write(`The cases of US Core are not made again: ${noPackage}\n`)
+if (noPackage !== undefined) process.stderr.write(`The cases of US Core are not generated again: ${noPackage}\n`)
 
-const making = noPackage === undefined ? it : it.skip
+const generating = noPackage === undefined ? it : it.skip
 
-making(
+generating(
   `the cases of US Core can be generated again${noPackage === undefined ? '' : `: ${noPackage}`}`,
   async () => {
     const made = JSON.parse(JSON.stringify(await usCoreCases(archive)))

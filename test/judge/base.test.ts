@@ -31,7 +31,7 @@ describe('the cases', () => {
     expect(new Set(cases.map(({ category }) => category)).size).toBe(12)
   })
 
-  it('are those that the definitions give', () => {
+  it('equal those that are generated from the definitions', () => {
     const all = generatedSeeds()
     expect([...seeds]).toEqual([...all])
     expect(cases.map(({ verdicts: _, ...each }) => each)).toEqual(JSON.parse(JSON.stringify(casesOf(all))))

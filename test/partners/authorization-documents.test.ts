@@ -132,7 +132,7 @@ describe('an export for a partner', () => {
       const since = laterThan(server)
       const binaries = RESOURCES.filter(({ resourceType }) => resourceType === 'Binary')
       for (const each of binaries) expect((await server.put(`/Binary/${each.id}`, { ...each, data: 'eQ==' })).status).toBe(200)
-      // A Patient that an exported resource refers to is exported regardless of its time.
+      // A Patient that an exported resource refers to is exported regardless of its lastUpdated.
       const all = { Binary: ['letter', 'own', 'plan'], Patient: ['ann'] }
       expect(await idsOf(partner, { _since: since })).toEqual(all)
       expect(await idsOf(partner, { _since: since, _type: 'ExplanationOfBenefit,Binary' })).toEqual({})

@@ -1,4 +1,4 @@
-/** Generated members, with the index of OPENSEARCH_ENDPOINT. */
+/** Matches of generated members with the index of OPENSEARCH_ENDPOINT. */
 import { afterAll, beforeAll, it } from '@jest/globals'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 import { caseCountOf } from '../../fixtures/long-runs.ts'

@@ -1,4 +1,4 @@
-/** Documents of terms after removals: those of a model, in blocks that are written once for all documents of a batch. */
+/** Removals of documents from terms. The remaining documents equal those of a model, and a batch writes each block once. */
 import { describe, expect, it } from '@jest/globals'
 import { listOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
 import { Postings } from '../../../lambdas/adapters/sqlite-index/lists/postings.ts'
@@ -12,7 +12,7 @@ const ROUNDS = caseCountOf(20, 300)
 /** Documents that fill several blocks. */
 const DOCS = 3_500
 
-/** Postings whose terms have the documents 1 to DOCS, in blocks. */
+/** Returns Postings whose terms have the documents 1 to DOCS, in blocks. */
 function postingsWith(...values: readonly string[]) {
   const db = openIndex(':memory:')
   const postings = new Postings(db, searchBudgetOf(db, Number.POSITIVE_INFINITY))
@@ -28,7 +28,7 @@ function postingsWith(...values: readonly string[]) {
       const condition = { text: 'value = ?', values: [value] }
       return [...listOf(postings.read({ combinations: [COMBINATION], condition, values: [value] }, undefined))]
     },
-    /** Number of rows that were written so far. */
+    /** Returns the number of rows that were written so far. */
     rowsWritten: () => (db.prepare('SELECT total_changes() AS n').get() as { readonly n: number }).n,
   }
 }

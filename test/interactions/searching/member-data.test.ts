@@ -25,7 +25,7 @@ const READING = { baseUrl: 'http://a.example/fhir' }
 const ANN = 'Patient/ann'
 const NOW = Date.parse('2026-01-15T12:00:00Z')
 
-/** Like the access of a token, all requests share it. */
+/** Access of one token, which all requests share. */
 const ACCESS = partnerAccessOf(WHOLE_ACCESS, {
   partner: { kind: 'payer', identifiers: [] },
   ...{ client: 'payer', scopes: [], member: { name: ANN, limits: { at: NOW, excluded: [] } } },

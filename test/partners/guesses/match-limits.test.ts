@@ -282,7 +282,7 @@ describe('the rows', () => {
 })
 
 describe('the alert', () => {
-  /** Grants that fail once to store a block or a wait. */
+  /** Returns grants that fail once to store a block or a wait. */
   const failingOnce = (clock: SetClock): MatchLimitPorts['grants'] => {
     const grants = new MemoryGrants(clock.wall)
     let fails = true

@@ -1,4 +1,4 @@
-/** Generated members, with the index of the embedded server. */
+/** Matches of generated members with the index of the embedded server. */
 import { it } from '@jest/globals'
 import { caseCountOf } from '../../fixtures/long-runs.ts'
 import { memberStoreOf } from '../member-store.ts'

@@ -1,4 +1,4 @@
-/** Both matchers find the same members, among twins, maiden names, replaced Patients and duplicate records. */
+/** Generated members and requests: twins, maiden names, replaced Patients and duplicate records. Both matchers must find the same. */
 import { expect } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
 import { findMember, findMembers, type MemberMatch } from '../../../lambdas/partners/match/find-member.ts'
@@ -33,7 +33,7 @@ function personOf(random: Random): Tree {
   }
 }
 
-/** Few numbers, so that families share cards. Leading zeros and case differ. */
+/** Returns one of few card numbers, so that families share cards. Leading zeros and case differ. */
 const numberOf = (random: Random, members: number): string => random.pick(['', '0', 'n', 'N']) + random.below(Math.ceil(members / 4))
 
 function cardOf(random: Random, members: number): Tree {
@@ -45,7 +45,7 @@ function cardOf(random: Random, members: number): Tree {
   }
 }
 
-/** Stored Patients, each with one or two Coverages. */
+/** Returns Patients to store, each with one or two Coverages. */
 function membersOf(random: Random, count: number): readonly Tree[] {
   return Array.from({ length: count }, (_, i) => {
     const person = personOf(random)
@@ -100,8 +100,8 @@ const textOf = (found: MemberMatch): string =>
 type Amounts = { readonly members: number; readonly requests: number }
 
 /**
- * Expects that the matcher finds the same as the second one, for members alone and together. `open`: stores resources, and returns them as
- * the matcher reads them.
+ * Expects that the matcher finds the same as the second one, for members alone and together. `open`: stores resources, and returns the reads
+ * of the matcher.
  */
 export async function expectSameMembers(
   { members, requests }: Amounts,
