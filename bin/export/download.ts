@@ -34,8 +34,8 @@ export const partStateFileOf = (path: string): string => `${path}.part.json`
 
 /**
  * Downloads a file and checks its size and line count. If they are wrong, the file is downloaded once more, and then ExportFault is thrown.
- * `onBytes`: called with the number of bytes that the `.part` file got, first with those of earlier runs; a negative number takes back
- * discarded ones.
+ * `onBytes`: called with each change of the size of the `.part` file, in bytes. The first change is the size after earlier runs. It is
+ * negative for discarded bytes.
  */
 export async function download(
   file: ExportedFile,

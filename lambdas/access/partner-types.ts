@@ -15,8 +15,8 @@ export const PARTNER_TYPES: readonly string[] = [
 export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target', 'entity'] }
 
 /**
- * Parameters by type that a partner may use although they read such elements. It receives no Provenance that names the Patient of another
- * person, so this parameter finds nothing by a hidden reference.
+ * Parameters by type that a partner may use although they read hidden elements. A partner receives no Provenance that names another
+ * Patient than the member, so `patient` finds nothing by a hidden reference.
  */
 export const PARTNER_SHOWN_PARAMETERS: ShownParameters = { Provenance: ['patient'] }
 

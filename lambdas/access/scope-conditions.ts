@@ -23,7 +23,7 @@ import { criteriaContextUnder, type View } from './view/view-rules.ts'
 /**
  * Returns the condition as a predicate. It is always false if the resource alone cannot decide it, or if a parameter is not available.
  *
- * Throws FhirError 403 for a parameter that could reveal what the view hides, or a target of a Provenance.
+ * Throws FhirError 403 for a parameter that could reveal an element that the view hides, or a target or an entity of a Provenance.
  *
  * A query that needs a custom parameter is also always false if it contains any negation. A custom parameter may fail on a resource, and a
  * missing value must not grant access.

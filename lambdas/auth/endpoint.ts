@@ -94,7 +94,10 @@ export type AuthPorts = {
   readonly choices: AuthChoices
   /** Fetches the keys of clients that publish them under a URL. */
   readonly keySource: KeySource
-  /** Whether no address of the URI's host is private. A host that is not found may be fetched from later. `uri`: an absolute URI. */
+  /**
+   * Whether the server may fetch keys from the URI: no address of its host is private, or the setting privateHosts lists it. True for a host
+   * without an address, because it may get one later. `uri`: an absolute URI.
+   */
   readonly mayFetchKeys: (uri: string) => Promise<boolean>
   /**
    * Whether `typed` is the user's password. A check for an unknown user takes as long. Networks take turns, so many attempts from one

@@ -103,7 +103,7 @@ async function withShownTargets(caller: Caller, versions: Versions): Promise<Ver
   const { access, reading } = caller.judge
   if (access.partner?.limits === undefined) return versions
   const member = await import('../partners/member-versions.ts')
-  // A search names the targets that a read names, also of types that the partner may only read.
+  // A search shows the targets that a read shows, even those of types that the partner may read but not search.
   const reader: Caller = { ...caller, letters: ['r'] }
   const visible = async (keys: readonly ResourceKey[]) => visibleAmong(reader, await caller.resources.current(keys))
   return member.withShownTargets(access, reading, versions, { visible, showsNone: caller.showsNone })

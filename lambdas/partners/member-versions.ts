@@ -4,11 +4,11 @@ import { toResourceKey } from '../ports/store/resource-key.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { isAllowed } from './partner-rules.ts'
-import { namesOthers, withoutWithheld } from './provenance-targets.ts'
+import { namesOthers, withoutWithheldReferences } from './provenance-targets.ts'
 
 type Versions = readonly (ResourceVersion | undefined)[]
 
-/** Returns whether the partner may receive a version of the member. Its own Groups are no data of the member. */
+/** Returns a predicate: whether the partner may receive a version. Groups of the partner are no data of the member, so they pass. */
 export function allowanceOf({ view, partner }: Access, { timeZone }: SearchContext): (version: ResourceVersion) => boolean {
   const limits = partner?.limits
   if (view === undefined || limits === undefined) return () => true
@@ -19,14 +19,14 @@ export function allowanceOf({ view, partner }: Access, { timeZone }: SearchConte
 }
 
 /**
- * `visible`: returns the resources, with undefined in place of each that the partner may not read. `showsNone`: no response has the versions,
- * so their targets and entities may stay.
+ * `visible`: returns the resources, with undefined in place of each that the partner may not read. `showsNone`: no response contains the
+ * versions, so their targets and entities may stay.
  */
 type TargetReads = { readonly visible: (keys: readonly ResourceKey[]) => Promise<Versions>; readonly showsNone?: true | undefined }
 
 /**
- * Returns the versions with Provenances that name only targets and entities that the partner may read. A Provenance without such a target is
- * hidden.
+ * Returns the versions with Provenances that name only targets and entities that the partner may read. Hides a Provenance without such a
+ * target.
  */
 export async function withShownTargets(
   { clauses }: Access,
@@ -47,11 +47,11 @@ export async function withShownTargets(
     if (version?.type !== 'Provenance' || version.deleted) return version
     // guard: member-token-shows-no-provenance-of-others
     if (namesOthers(version, isMember)) return undefined
-    if (!showsNone) return withoutWithheld(version, reading, withheldAmong)
+    if (!showsNone) return withoutWithheldReferences(version, reading, withheldAmong)
     // The member is one of the targets, and a partner may usually read it. So read the other targets only if the member is hidden.
     const members = version.compartments.filter(isMember).map((name) => toResourceKey(version.tenant, name))
     const isHidden = (await withheldAmong(members)).length === members.length
-    return isHidden && (await withoutWithheld(version, reading, withheldAmong)) === undefined ? undefined : version
+    return isHidden && (await withoutWithheldReferences(version, reading, withheldAmong)) === undefined ? undefined : version
   }
   const seen: (ResourceVersion | undefined)[] = []
   for (const version of versions) seen.push(await shownOf(version))

@@ -14,11 +14,11 @@ const PAGE = 50
 export type WithheldAmong = (keys: readonly ResourceKey[]) => Promise<readonly ResourceKey[]>
 
 /**
- * Returns the Provenance without the withheld targets and entities, or undefined if it has no other target. A reference to another server,
- * and one that is only an identifier, stays. If something is removed, so is the narrative, which could name it. Agents stay: they are
- * parties, such as the performer of an Observation.
+ * Returns the Provenance without the withheld targets and entities, or undefined if it has no other target. Keeps references to other
+ * servers, and references that are only an identifier. If it removes a resource, it also removes the narrative, which could name it. Keeps
+ * agents, because they are parties, such as the performer of an Observation.
  */
-export async function withoutWithheld(
+export async function withoutWithheldReferences(
   version: ResourceVersion,
   bases: BaseUrls,
   withheldAmong: WithheldAmong,

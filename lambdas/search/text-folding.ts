@@ -20,9 +20,9 @@ const ASCII = /^[\u0000-\u007f]*$/
 const foldLetters = (text: string): string =>
   withoutDiacritics(withoutDiacritics(text).toLowerCase().toUpperCase())
     .toLowerCase()
-    .replace(REPLACED, (letter) => LETTERS.get(letter)!)
+    .replace(REPLACED_LETTERS, (letter) => LETTERS.get(letter)!)
 
-/** Removes the marks before the decomposition too, because sorting a long sequence of marks takes time quadratic in its length. */
+/** Removes marks also before the decomposition, which sorts a sequence of marks in time quadratic in its length. */
 const withoutDiacritics = (text: string): string => withoutMarks(withoutMarks(text).normalize('NFKD'))
 
 const withoutMarks = (text: string): string => text.replace(/\p{M}+/gu, '')
@@ -58,8 +58,8 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Matches these letters only, because a call for every letter of another script is slow. */
-const REPLACED = new RegExp(`[${[...LETTERS.keys()].join('')}]`, 'gu')
+/** Matches these letters only, because a call for each letter of another script is slow. */
+const REPLACED_LETTERS = new RegExp(`[${[...LETTERS.keys()].join('')}]`, 'gu')
 
 /** Maximum characters of a searchable value. Longer values are stored, but no search finds them. */
 export const MAX_SEARCHABLE_CHARACTERS = 8_000

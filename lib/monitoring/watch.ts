@@ -6,8 +6,8 @@ export const TOKEN_ROUTE = '/auth/token'
 
 /**
  * Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, and for a match of members that was
- * answered 429; 0 for every other request. Functions write 2 for a partner that guesses at members. Such values are rare beside the requests
- * that lead to them, so that the average remains the share of refused requests.
+ * answered 429; 0 for every other request. Functions write 2 for a partner that guesses at members. Such values are
+ * rare, so the average stays close to the share of refused requests.
  */
 export const REFUSED_METRIC = 'Refused' satisfies MetricName
 
@@ -103,8 +103,8 @@ export type DeployedNames = {
     readonly masters: number
   }
   /**
-   * Absent if the stage issues no tokens. `tender`: name of the function that maintains the signing keys. `hasPartners`: whether partners may
-   * match members.
+   * Absent if the stage issues no tokens. `tender`: name of the function that maintains the signing keys. `hasPartners`: whether partners
+   * may match members.
    */
   readonly tokens?: { readonly tender: string; readonly hasPartners: boolean }
 }

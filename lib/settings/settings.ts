@@ -247,7 +247,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
 /** Whether the stage archives new audit records. */
 export const isArchiving = ({ auditArchiveYears = 0 }: Pick<Settings, 'auditArchiveYears'>): boolean => auditArchiveYears > 0
 
-/** Whether partners match members of the stage. A demo without an identifier of the payer is only for trials. */
+/** Whether partners may match members of the stage. A demo that names no payer is only for trials. */
 export const hasPartners = ({ search, service }: Pick<Settings, 'search' | 'service'>): boolean =>
   !isDemo(search) || (service.payer ?? '') !== ''
 

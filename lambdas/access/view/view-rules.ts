@@ -123,8 +123,8 @@ export const searchContextUnder = <Context extends SearchContext>(view: View | u
   view === undefined ? context : { ...context, hiddenPaths: HIDDEN_PATHS[view] }
 
 /**
- * Returns the search context of criteria that are evaluated on stored resources: conditions of scopes, and filters of exports. It also lacks
- * the parameters that read the targets and entities of Provenances, because a partner does not receive all of them.
+ * Returns the search context of criteria that are evaluated on stored resources: conditions of scopes, and filters of exports. It also
+ * hides the parameters that read targets and entities of Provenances, because a partner does not receive all of them.
  */
 export function criteriaContextUnder<Context extends SearchContext>(view: View | undefined, context: Context): Context {
   if (view === undefined) return context

@@ -47,9 +47,9 @@ async function registerApp(ports: RegisterPorts, request: AuthRequest): Promise<
     const metadata = parseClientMetadata(request.headers, request.body)
     return { ...toApp(invitation, metadata, fingerprintOf(secret), now), invited: { hash }, generation: clock.newId() }
   }
-  // Only an invited app makes the server look up a host.
-  await checkKeyHost(ports, appOf(ownOf(initial, await registrations.get(initial.id))))
-  const client = (await registrations.change(initial.id, (known) => appOf(ownOf(initial, known))))!
+  // Check the invitation first, so that only an invited app makes the server look up a host.
+  await checkKeyHost(ports, appOf(clientOfToken(initial, await registrations.get(initial.id))))
+  const client = (await registrations.change(initial.id, (known) => appOf(clientOfToken(initial, known))))!
   request.note({ outcome: 'registered' })
   // RFC 7591 requires the expiry with each secret; 0 means that the secret does not expire.
   const secrets = client.authentication.kind === 'secret' ? { client_secret: secret, client_secret_expires_at: 0 } : {}
@@ -57,12 +57,12 @@ async function registerApp(ports: RegisterPorts, request: AuthRequest): Promise<
 }
 
 /** Returns the client of the token. Throws FhirError 401 if the token belongs to no client. */
-function ownOf(token: ClientToken, known: Client | undefined): Client {
+function clientOfToken(token: ClientToken, known: Client | undefined): Client {
   if (known === undefined || !isTokenOf(token, known)) throw invalidToken()
   return known
 }
 
-/** Throws OAuthError if the server would not fetch the keys of the app. Otherwise the app would find that out when it first authenticates. */
+/** Throws OAuthError if the server may not fetch the keys of the app. Otherwise the app would fail only at its first authentication. */
 async function checkKeyHost({ mayFetchKeys }: RegisterPorts, { authentication }: Client): Promise<void> {
   // guard: registered-keys-have-public-host
   if (authentication.kind === 'uri' && !(await mayFetchKeys(authentication.uri)))

@@ -20,8 +20,8 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
   const rows: Row[] = []
   for await (const row of parts.rows.list<Range>(rangeRowsOf(job.id))) rows.push(row)
   for (let round: number = isLookedUp ? ROUNDS.index : ROUNDS.candidates; ; round++) {
-    const isUnchanged = round === ROUNDS.candidates && !isLookedUp
-    const targets = isUnchanged ? unchangedOf(job) : await targetsOf(parts, job, round, rows, patients?.size ?? 0)
+    const isForAuthorizations = round === ROUNDS.candidates && !isLookedUp
+    const targets = isForAuthorizations ? authorizationTargetsOf(job) : await targetsOf(parts, job, round, rows, patients?.size ?? 0)
     if (targets.length === 0 && round >= ROUNDS.references) return []
     const open: string[] = []
     for (const [i, each] of targets.entries())
@@ -30,7 +30,7 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
   }
 }
 
-const unchangedOf = (job: Job): readonly RangeTarget[] =>
+const authorizationTargetsOf = (job: Job): readonly RangeTarget[] =>
   job.asked.since !== undefined && exportsDocuments(job) ? [{ kind: 'authorizations' }] : []
 
 /** Returns whether the range is done. Stores the row of the range if there is none. */

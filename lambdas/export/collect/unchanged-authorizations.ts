@@ -1,7 +1,8 @@
 /**
  * Authorizations whose documents may have changed without them. An export with `_since` reads only changed resources, so an unchanged
- * authorization would not lead to its documents. Reading all authorizations would cost as much as an export without `_since`. So this starts
- * at the changed Binaries, which are few: the index finds the Patients of the documents that name them, and the claims of these Patients.
+ * authorization would not lead to its documents. Reading all authorizations would cost as much as an export without `_since`. So this step
+ * starts at the changed Binaries, which are few. The index finds the Patients of the documents that name them, and then the claims of these
+ * Patients.
  */
 import { findSearchParameter } from '../../search/parameters.ts'
 import { AUTHORIZATION, CONTENT, DOCUMENT } from '../plan/partner-types.ts'
@@ -33,7 +34,10 @@ export async function collectAuthorizations(slice: RangeSlice, range: Range): Pr
   }
 }
 
-/** Adds the claims of the exported Patients whose documents name one of the Binaries. A URL with a version names content that never changes. */
+/**
+ * Adds the claims of the exported Patients whose documents name one of the Binaries. Ignores URLs with a version, because their content never
+ * changes.
+ */
 async function addClaims({ parts, job, selection }: RangeSlice, found: FoundKeys, binaries: readonly string[]): Promise<void> {
   const { judge, jobScope } = selection
   const { baseUrl, otherBases = [] } = judge.reading

@@ -77,7 +77,7 @@ export async function finishMatch(parts: ExportParts, job: MatchJob): Promise<vo
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
 
-/** Returns each Consent once: a person may be sent several times with the same Consent. */
+/** Returns each Consent once. A partner may send a person several times with the same Consent. */
 const distinct = (consents: readonly (Resource | undefined)[]): readonly Resource[] => [
   ...new Map(consents.flatMap((each) => (each === undefined ? [] : [[each.id, each]]))).values(),
 ]

@@ -87,9 +87,9 @@ export function checkPartnerRequest(partner: PartnerExport | undefined, { since,
 }
 
 /**
- * Returns the access of an export for a partner. It covers the types of such exports only, so that neither a rule for additional resources nor
- * a chain of `_typeFilter` leads to another type. Its view keeps conditions of scopes from hidden elements. `clauses`: what the caller
- * grants. `group`: id of the exported Group.
+ * Returns the access of an export for a partner. It covers the types of such exports only, so that neither a rule for additional resources
+ * nor a chain of `_typeFilter` leads to another type. Under its view, conditions of scopes read no hidden element. `clauses`: access of the
+ * caller. `group`: id of the exported Group.
  */
 export function partnerExportAccess(clauses: readonly AccessClause[], partner: PartnerExport, group: string): Access {
   const { types, referenced, documents } = typesOf(partner)

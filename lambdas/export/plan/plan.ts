@@ -114,7 +114,7 @@ const entriesOf = (extents: readonly TypeExtent[]): number => extents.reduce((su
  * Returns the latest instant that the scan of a type reads. An authorization that changed after `_until` still names the documents of an
  * export for a partner. With `_since`, such authorizations are found by their documents (collect/unchanged-authorizations.ts).
  */
-function lastOf(job: Job, type: string): number {
+function latestInstantOf(job: Job, type: string): number {
   const { transactionTime, asked } = job
   if (type === AUTHORIZATION && asked.since === undefined && exportsDocuments(job)) return transactionTime
   return Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1)
@@ -125,7 +125,7 @@ function scanOf(
   job: Job,
   { added }: Pick<JobScope, 'added'>,
   type: string,
-  until = lastOf(job, type),
+  until = latestInstantOf(job, type),
 ): Omit<ScanRequest, 'cursor' | 'limit'> & { readonly until: number } {
   const { tenant, transactionTime, asked } = job
   const since = asked.since === undefined ? {} : { deletions: true, ...(added.size === 0 ? { since: asked.since } : {}) }

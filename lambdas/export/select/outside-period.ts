@@ -1,12 +1,12 @@
 /**
  * Authorizations and documents outside the period of an export for a partner. They are not exported, but lead to documents and Binaries in
- * the period: `_since` and `_until` compare the lastUpdated of each resource, whatever refers to it.
+ * the period. `_since` and `_until` compare the lastUpdated of each resource, regardless of the resources that refer to it.
  */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { exportsDocuments } from '../plan/partner-types.ts'
 import { type LeaveOut, type Selection, selectVersions } from './selection.ts'
 
-/** Returns the versions of the types that would be exported without `_since` and `_until`, and are not. */
+/** Returns the versions of these types that only `_since` or `_until` excludes from the export. */
 export async function selectOutsidePeriod(
   selection: Selection,
   versions: readonly ResourceVersion[],

@@ -1,14 +1,14 @@
 /** Provenances of an export for a partner. They name only targets and entities that the partner may receive. */
 import { isHiddenType, type View } from '../../access/view/view-rules.ts'
-import { withoutWithheld } from '../../partners/provenance-targets.ts'
+import { withoutWithheldReferences } from '../../partners/provenance-targets.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { CONTENT } from '../plan/partner-types.ts'
 import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 
 /**
- * `patients`: patients of the export. `isReadable`: whether the access of the export covers a version. `isPermitted`: whether the partner may
- * receive a version of one of the patients.
+ * `patients`: patients of the export. `isReadable`: whether the access of the export covers a version. `isPermitted`: whether the partner
+ * may receive a version of one of the patients.
  */
 export type TargetRules = {
   readonly ownership: OwnershipContext
@@ -24,7 +24,7 @@ export type TargetRules = {
  */
 export async function withPermittedTargets(rules: TargetRules, version: ResourceVersion): Promise<ResourceVersion | undefined> {
   if (version.deleted) return version
-  return withoutWithheld(version, rules.ownership.bases, async (keys) => {
+  return withoutWithheldReferences(version, rules.ownership.bases, async (keys) => {
     const targets = await rules.ownership.asOf(keys)
     const withheld: ResourceKey[] = []
     for (const [i, key] of keys.entries()) if (!(await isTargetPermitted(rules, key, targets[i]))) withheld.push(key)

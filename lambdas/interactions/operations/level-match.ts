@@ -5,7 +5,7 @@
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Interaction } from '../interaction.ts'
 
-/** Interval of the responses 422, in milliseconds. A denial takes less, also by an opt-out Group of 200,000 members, which has to be parsed. */
+/** Interval of the responses 422, in milliseconds. Finding a denial takes less, even in an opt-out Group of 200,000 members. */
 const SLOT = 1_000
 
 /** Clock and pause. `wait`: in milliseconds. */

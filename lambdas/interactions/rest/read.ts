@@ -15,7 +15,7 @@ export const read =
     const key = keyOf(request)
     const seen = resources(request, 'r')
     const head = await readCurrentVersion(withSharedDefinitions(request, seen), key)
-    const response = await versionResponse(head, await withoutDoubt(request, seen, head), seen)
+    const response = await versionResponse(head, await withoutUnreliablePreconditions(request, seen, head), seen)
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
     const { definitions } = await progress.status(key.tenant)
     return { ...response, body: withParameterState(parseJsonBytes(head.body) as Resource, definitions) }
@@ -25,7 +25,7 @@ export const read =
  * Removes preconditions that could cause a wrong 304: preconditions about a definition that exists in both tenants, because the client may
  * have the other one, and If-Modified-Since if the current and the previous version were written in the same second.
  */
-async function withoutDoubt(sent: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
+async function withoutUnreliablePreconditions(sent: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
   const request = await withoutAmbiguousPreconditions(sent, seen, head)
   const { ifModifiedSince, ifNoneMatch, ...unconditional } = request.preconditions
   const second = secondOf(head.lastUpdated)

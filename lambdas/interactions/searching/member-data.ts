@@ -21,7 +21,7 @@ const MAX_HITS = 1_000
 
 /**
  * Returns the request with the ids of the resources that its searches may find. Returns requests of other callers unchanged. The entries of
- * a Bundle share the ids. A partner cannot write, so none of them changes the ids.
+ * a Bundle share the ids. A partner cannot write, so no entry changes the ids.
  */
 export async function withMemberData(ports: MemberPorts, request: FhirRequest): Promise<FhirRequest> {
   const { access, shared = {} } = request

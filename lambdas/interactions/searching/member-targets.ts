@@ -1,6 +1,6 @@
 /**
- * Targets and entities of Provenances in searches of a partner with a member in context. A stored Provenance may have some that the partner
- * does not receive. A search by one of them finds nothing, like a search by one that does not exist.
+ * Targets and entities of Provenances in searches of a partner with a member in context. A stored Provenance may name resources that the
+ * partner does not receive. A search by one of these finds nothing, like a search by a resource that does not exist.
  */
 import { PARTNER_HIDDEN_PATHS, PARTNER_SHOWN_PARAMETERS } from '../../access/partner-types.ts'
 import { RELATIVE_REFERENCE } from '../../fhir/references.ts'
@@ -17,15 +17,15 @@ const TYPE = 'Provenance'
 
 /** Targets and entities of Provenances, as the partner may use them in a search. */
 type Targets = {
-  /** Returns the parameter if it reads them. `field`: its field, also with a suffix. */
+  /** Returns the parameter if it reads targets or entities. `field`: its field, also with a suffix. */
   readonly parameterOf: (field: string) => SearchParameter | undefined
   /** Returns the references without those to hidden resources. */
   readonly shownAmong: (references: readonly string[]) => Promise<readonly string[]>
 }
 
 /**
- * Returns the search without the targets and entities that a partner may not read. Throws FhirError 403 if it sorts or groups by them, or if
- * a criterion reads more of them than their references. Returns searches of other callers unchanged.
+ * Returns the search without the targets and entities that a partner may not read. Throws FhirError 403 if it sorts or groups by them, or
+ * if a criterion reads more of them than their references. Returns searches of other callers unchanged.
  */
 export async function withoutHiddenTargets(
   { resources }: Pick<Ports, 'resources'>,

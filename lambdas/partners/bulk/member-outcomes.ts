@@ -1,7 +1,7 @@
 /** Decides for each member of a request whether it is a match. */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { findDeniers, isDeniedTo } from '../consent/permitted-members.ts'
+import { findDenials, isDeniedTo } from '../consent/permitted-members.ts'
 import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
 import { findMembers } from '../match/find-member.ts'
 import type { SentPerson } from '../match/match-rules.ts'
@@ -13,8 +13,8 @@ import type { MatchContext } from './match-request.ts'
 import { type SentPermissions, sentPermissions } from './sent-permissions.ts'
 
 /**
- * Outcome of a member. `patient`: id of the stored Patient. `until`: end of the permission, in milliseconds since 1970. For the operator only:
- * `reason`, absent in rows of an earlier release; `rule`, if the sent Consent breaks one.
+ * Outcome of a member. `patient`: id of the stored Patient. `until`: end of the permission, in milliseconds since 1970. `reason`: absent in
+ * rows of an earlier release. `rule`: rule that the sent Consent breaks. Only the operator learns the reason and the rule.
  */
 export type MemberOutcome =
   | { readonly kind: 'match'; readonly patient: string; readonly until: number }
@@ -51,7 +51,7 @@ export async function outcomesOf(
   for (const [index, member] of members.entries()) {
     const until = member.consentIssues === undefined ? permissions.permittedUntil(member.consent) : undefined
     const person = personOf(member)
-    if (until === undefined) outcomes[index] = notComplied(member, context, permissions)
+    if (until === undefined) outcomes[index] = constrainedOutcomeOf(member, context, permissions)
     else if (person !== undefined) compared.push({ index, member, person, until })
   }
   const found = await findMembers(
@@ -68,7 +68,11 @@ export async function outcomesOf(
   return outcomes
 }
 
-function notComplied({ consent, consentIssues }: SentMember, { kind }: MatchContext, { brokenRuleOf }: SentPermissions): MemberOutcome {
+function constrainedOutcomeOf(
+  { consent, consentIssues }: SentMember,
+  { kind }: MatchContext,
+  { brokenRuleOf }: SentPermissions,
+): MemberOutcome {
   const rule = consentIssues === undefined ? brokenRuleOf(consent) : undefined
   const reason = { reason: 'consent not complied with', ...(rule === undefined ? {} : { rule }) } as const
   return { kind: kind === 'payer' ? 'consentconstraint' : 'nomatch', ...reason }
@@ -85,7 +89,7 @@ async function permittedOutcomes(
   { permittedUntil, providersOf, isTreated }: SentPermissions,
 ): Promise<ReadonlyMap<number, MemberOutcome>> {
   const { partner, settings, now } = context
-  const denials = await findDeniers(data, context, [...new Set(matched.map(({ patient }) => patient))], now)
+  const denials = await findDenials(data, context, [...new Set(matched.map(({ patient }) => patient))], now)
   const ids = matched.map(({ member, patient }) =>
     storedConsentIdOf(storedConsentOf(member.consent, { partner, patient, sentPatient: member.patient, bases: data.reading })),
   )

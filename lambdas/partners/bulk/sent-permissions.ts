@@ -15,9 +15,9 @@ export type SentPermissions = {
    * not.
    */
   readonly permittedUntil: (consent: Resource) => number | undefined
-  /** Returns the rule that a sent Consent without such an instant breaks. */
+  /** Returns the rule that a sent Consent breaks. Call it only if `permittedUntil` returns undefined. */
   readonly brokenRuleOf: (consent: Resource) => BrokenRule | undefined
-  /** Returns the providers that the attestation names. None between payers. */
+  /** Returns the providers that the attestation names. Returns none between payers. */
   readonly providersOf: (consent: Resource) => readonly PartyIdentifier[]
   /** Whether the provider of the attestation treats the Patient, as the settings require. True between payers. */
   readonly isTreated: (consent: Resource, patient: string) => boolean

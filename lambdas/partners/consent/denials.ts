@@ -26,11 +26,11 @@ export function isDenial(consent: Resource, { kind, identifiers }: Recipient, no
   return isNamed(named, identifiers)
 }
 
-/** Returns the organizations and persons to which alone the Consent denies the data of a member, or none for another Consent. */
+/** Returns the recipients of a Consent that denies the data of a member to these providers only. Returns none for another Consent. */
 export const deniedProvidersOf = (consent: Resource, now: number, timeZone?: string): readonly PartyIdentifier[] =>
   deniesKind(consent, 'provider', now, timeZone) ? (namedRecipientsOf(consent, 'provider') ?? []) : []
 
-/** Whether a recipient of a denial has one of the identifiers. A recipient without a system equals those of every system. */
+/** Whether a recipient of a denial has one of the identifiers. An identifier without a system equals those of every system. */
 export const isNamed = (recipients: readonly PartyIdentifier[], identifiers: readonly PartyIdentifier[]): boolean =>
   recipients.some(({ system, value }) =>
     identifiers.some((own) => own.value === value && (system === undefined || own.system === undefined || own.system === system)),
@@ -45,8 +45,8 @@ function deniesKind(consent: Resource, kind: PartnerKind, now: number, timeZone?
 }
 
 /**
- * Returns the recipients to which alone a denial applies. Returns undefined if it applies to all: because it names none, or one without an
- * identifier, or because payers are not told apart.
+ * Returns the recipients if a denial applies only to them. Returns undefined if it applies to all partners of the kind: it names no
+ * recipient, or one without an identifier, or the partners are payers.
  */
 function namedRecipientsOf(consent: Resource, kind: PartnerKind): readonly PartyIdentifier[] | undefined {
   const { provision } = consent

@@ -38,7 +38,7 @@ const HAS_LINK = ['link:missing', 'false'] as const
 
 const PATIENT = 'Patient/'
 
-/** Types of links between records of a merge, which may store its link in either record. https://hl7.org/fhir/R4/valueset-link-type.html */
+/** Types of links between merged records. Either record may contain the link. https://hl7.org/fhir/R4/valueset-link-type.html */
 const MERGES: readonly unknown[] = ['replaced-by', 'replaces']
 
 /** Returns the ids of the Patients that a record replaced, or that replaced it. */

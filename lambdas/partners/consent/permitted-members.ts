@@ -67,7 +67,7 @@ export function memberJudge(context: PermissionContext): MemberJudge {
       if (permit.providers === undefined) add(patient, permit.permission)
       else attested.push([patient, permit])
     }
-    const denials = await findDenials(context, groups, patients, judge === undefined ? undefined : judgeOwn)
+    const denials = await readDenials(context, groups, patients, judge === undefined ? undefined : judgeOwn)
     // A denial to one provider ends the attestations of this provider only.
     for (const [patient, { permission, providers = [] }] of attested)
       add(patient, isDeniedTo(denials, patient, providers) ? withheld('denied') : permission)
@@ -87,30 +87,30 @@ export function memberJudge(context: PermissionContext): MemberJudge {
  * permission. Denials in records that are linked to the Patient count too. `patient`: id of the Patient. `now`: in milliseconds since 1970.
  */
 export async function deniesPayers(data: MemberData, patient: string, now: number): Promise<boolean> {
-  return (await findDeniers(data, { kind: 'payer' }, [patient], now)).reasons.has(patient)
+  return (await findDenials(data, { kind: 'payer' }, [patient], now)).reasons.has(patient)
 }
 
-/** Denials of members. `named`: by Patient, the providers to which alone it denies its data. The partner itself is none of them. */
+/** Denials by Patient. `reasons`: of denials to the partner. `named`: other providers to which alone the Patient denies its data. */
 export type Denials = {
   readonly reasons: ReadonlyMap<string, DenialReason>
   readonly named: ReadonlyMap<string, readonly PartyIdentifier[]>
 }
 
-/** Whether the Patient denies its data to the partner, or to one of the providers that treat it. */
+/** Whether the Patient denies its data to the partner, or to one of these providers. */
 export function isDeniedTo({ reasons, named }: Denials, patient: string, providers: readonly PartyIdentifier[]): boolean {
   // guard: denial-to-treating-provider
   return reasons.has(patient) || isNamed(named.get(patient) ?? [], providers)
 }
 
 /** Returns the denials of these Patients. `patients`: distinct ids. */
-export const findDeniers = (data: MemberData, recipient: Recipient, patients: readonly string[], now: number): Promise<Denials> =>
-  findDenials({ data, recipient, now }, new OptOutGroups(data, recipient.kind, now), patients)
+export const findDenials = (data: MemberData, recipient: Recipient, patients: readonly string[], now: number): Promise<Denials> =>
+  readDenials({ data, recipient, now }, new OptOutGroups(data, recipient.kind, now), patients)
 
 /**
- * Returns the denials of the Patients. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. Absent: only
- * denials are parsed.
+ * Returns the denials of the Patients. `judgeOwn`: receives each Consent of a Patient itself that is not a denial. Absent: only denials are
+ * parsed.
  */
-async function findDenials(
+async function readDenials(
   { data, recipient, now }: Pick<PermissionContext, 'data' | 'recipient' | 'now'>,
   groups: OptOutGroups,
   patients: readonly string[],

@@ -25,8 +25,8 @@ export type MemberContextRequest = {
 }
 
 /**
- * `patient`: id. `group`: id of the Group that contains it. `until`: in milliseconds since 1970. `excluded`: labels of data that the Consent does
- * not permit.
+ * `patient`: id. `group`: id of the Group that contains it. `until`: in milliseconds since 1970. `excluded`: labels of data that the Consent
+ * does not permit.
  */
 export type FoundMember = {
   readonly patient: string
@@ -75,8 +75,8 @@ async function patientNamed(data: MemberData, name: string): Promise<string | un
 const [MAX_GROUPS, AT_ONCE] = [1_000, 5]
 
 /**
- * Membership in a Group. `group`: its id. `until`: its end in milliseconds since 1970. `attestedBy`: mark of the provider that must have an attestation in force;
- * absent: none is needed.
+ * Membership in a Group. `group`: its id. `until`: its end in milliseconds since 1970. `attestedBy`: mark of the provider that must have an
+ * attestation in force; absent: none is needed.
  */
 type Membership = { readonly group: string; readonly until: number; readonly attestedBy?: string }
 

@@ -1,6 +1,6 @@
 /**
- * Records of disclosures: the data of members that partners received. Each match, each export and each token for a member has a blob with one
- * line for the request and one for each member. It contains no content of resources.
+ * Records of disclosures: the data of members that partners received. Each match, each export and each token for a member has a blob. It has
+ * one line for the request and one for each member, and no content of resources.
  */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { BrokenRule, Unmatched } from '../outcomes.ts'
@@ -9,10 +9,10 @@ import type { BrokenRule, Unmatched } from '../outcomes.ts'
 export type DisclosureOutcome = 'matched' | 'exported' | 'opened' | Unmatched | (string & {})
 
 /**
- * Match or export of a partner, or its token that opens the data of a member. `at`: instant of the match or of the token, or the transaction time of
- * the export, in milliseconds since 1970. `job`: id of the job, or of the record. `partner`: id of its client. `grounds`: Group that was exported or
- * that contains the member of a token, or Group and Consent of the match. `windowStart`: instant of the oldest resources of
- * an export or a token; absent: it had no time window.
+ * Match or export of a partner, or its token that opens the data of a member. `at`: instant of the match or of the token, or the transaction
+ * time of the export, in milliseconds since 1970. `job`: id of the job, or of the record. `partner`: id of its client. `grounds`: Group that
+ * was exported or that contains the member of a token, or Group and Consent of the match. `windowStart`: start of the time window of an
+ * export or a token; absent: it had none.
  */
 export type PartnerRequest = {
   readonly kind: 'match' | 'export' | 'token'
@@ -21,17 +21,17 @@ export type PartnerRequest = {
   readonly job: string
   readonly partner: string
   readonly grounds: readonly string[]
-  /** Only exports: the type, the requested period, the time window, and the number of resources of each type in all files. */
+  readonly windowStart?: number
+  /** Only exports: the type, the requested period, and the number of resources of each type in all files. */
   readonly exportType?: string
   readonly since?: number
   readonly until?: number
-  readonly windowStart?: number
   readonly types?: Readonly<Record<string, number>>
 }
 
 /**
- * `patient`: as `Patient/1`. Absent if no member was found. `rule`: rule that the sent Consent or attestation breaks. `grounds`: absent: those
- * of the request.
+ * `patient`: as `Patient/1`. Absent if no member was found. `rule`: rule that the sent Consent or attestation breaks. `grounds`: if absent,
+ * those of the request.
  */
 export type DisclosedMember = {
   readonly patient?: string

@@ -35,7 +35,7 @@ export type MatchLimitPorts = Pick<GuessPorts, 'grants' | 'now'> & {
   /** Returns the secret key of the server. */
   readonly readKey: () => Promise<Uint8Array>
   /**
-   * Alerts the operator, before a block or a wait is stored. If it cannot be stored, the repetition alerts again. `line`: begins with
+   * Alerts the operator. Runs before a block or a wait is stored. If storing fails, its repetition alerts again. `line`: begins with
    * `MemberGuessing`, and names no person and no card.
    */
   readonly alert: (line: string) => void
@@ -60,7 +60,7 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
     })
     return (await digests)(client, person)
   }
-  /** Returns the alert of one request or job. It alerts once of blocked persons and once of blocked cards. */
+  /** Returns the alert function of one request or job. It alerts once about blocked persons, and once about blocked cards. */
   const alertOf = (client: string): ((of: Guess['of']) => void) => {
     const alerted = new Set<Guess['of']>()
     return (of) => {

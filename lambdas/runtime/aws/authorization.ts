@@ -35,7 +35,7 @@ export const fetchPublishedDocument: FetchDocument = async (url) => {
   return fetchDocument({ mayReach: mayReachOf(config().privateHosts) })(url)
 }
 
-/** Whether the keys of clients may be fetched from the host of the URI. Loads its code at the first call, because registrations are rare. */
+/** Whether the server may fetch keys from the host of the URI. Loads its code at the first call, because registrations are rare. */
 export const mayFetchKeys = async (uri: string): Promise<boolean> => {
   const { addressFilterOf, fetchBlockReason } = await import('../../adapters/https/private-hosts.ts')
   return (await fetchBlockReason(uri, addressFilterOf(config().privateHosts))) === undefined

@@ -66,8 +66,8 @@ export const logLargestShard = (
 export const GUESSING = 2
 
 /**
- * Logs that a partner guesses at members, and sets off the alarm MemberGuessing. The value has no unit, because those of the access log have
- * none, and an alarm on several units is unpredictable.
+ * Logs that a partner guesses at members, and sets off the alarm MemberGuessing. The value has no unit, because the values of the access log
+ * have none, and an alarm on several units is unpredictable.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html
  */
 export function logGuessing(line: string, about: Pick<MetricContext, 'stage' | 'at'>): void {

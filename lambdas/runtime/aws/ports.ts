@@ -58,7 +58,7 @@ export const stateTable = /* @__PURE__ */ once(() => new TableClient(client(), d
 /** Store of large bodies, stored queries and lists of index tokens, in S3. */
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().bucket))
 
-/** Stores the records of disclosures, in the archive too if the stage has one. */
+/** Writer of the records of disclosures. It also writes them to the archive if the stage has one. */
 export const disclosureRecords: () => BlobWriter = /* @__PURE__ */ once(() => {
   const { auditBucket } = deploymentSettings()
   return auditBucket === '' ? blobs() : withArchive(blobs(), lazyS3BlobStore(auditBucket))

@@ -169,7 +169,7 @@ async function parametersBeside(
   return { parameters: mine, replaced, types: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
 
-/** Whether `mine` define a code of a parameter with another meaning. */
+/** Whether one of `mine` defines a code of the parameter with another meaning. */
 function isReplaced({ mappings }: PackageParameter, mine: readonly PackageParameter[]): boolean {
   const meanings = new Map(mappingsOf(mine).map((each) => [`${each.base} ${each.code}`, meaningOf(each)]))
   return mappings.some((each) => (meanings.get(`${each.base} ${each.code}`) ?? meaningOf(each)) !== meaningOf(each))

@@ -60,13 +60,13 @@ function checkPredicate(type: string, predicate: Predicate, check: Check): void 
   if (predicate.kind === 'not') checkPredicate(type, predicate.of, check)
 }
 
-type Hiding = {
+type HiddenElements = {
   readonly hiddenPaths: HiddenPaths
   readonly shownParameters: ShownParameters | undefined
   readonly custom: SearchContext['custom'] | undefined
 }
 
-function checkField({ hiddenPaths, shownParameters, custom }: Hiding, type: string, field: string): void {
+function checkField({ hiddenPaths, shownParameters, custom }: HiddenElements, type: string, field: string): void {
   const parameters = parametersOf(type, custom).filter((each) => field === each.field || field.startsWith(`${each.field}:`))
   const hidden = parameters.find(
     (parameter) => isHiddenParameter(hiddenPaths, type, parameter) && !isShownParameter(shownParameters, type, parameter),
@@ -83,7 +83,7 @@ export const hiddenParameterError = (type: string, code: string): FhirError =>
     `The search parameter ${code} of ${type} reads elements that this client does not receive. Use another parameter`,
   )
 
-/** Whether the parameter is one of R4's with these codes. A custom parameter of the same code may read other elements. */
+/** Whether the parameter is an R4 parameter with one of these codes. A custom parameter of the same code may read other elements. */
 export const isShownParameter = (shown: ShownParameters | undefined, type: string, { code, field }: SearchParameter): boolean =>
   shown?.[type]?.includes(code) === true && findSearchParameter(type, code)?.field === field
 

@@ -21,7 +21,7 @@ export class Postings {
   /** Unwritten documents by combination number and value. A single one is stored as a number, because most values have one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
-  /** Documents to remove from blocks. */
+  /** Documents that `removeWritten` removes from their blocks. */
   readonly #removals: { readonly combination: number; readonly value: string; readonly doc: number }[] = []
 
   constructor(db: DatabaseSync, budget: SearchBudget) {
@@ -48,7 +48,7 @@ export class Postings {
     this.#size++
   }
 
-  /** Removes a document. If it is in a block, it is removed by the next `removeWritten`, which must come before any read or `writing`. */
+  /** Removes a document. The next `removeWritten` removes it from its block. Call that before any read and before `writing`. */
   remove(combination: number, value: string, doc: number): void {
     const terms = this.#pending.get(combination)
     const docs = listed(terms?.get(value))
@@ -59,7 +59,7 @@ export class Postings {
     this.#size--
   }
 
-  /** Removes documents from their blocks. Each block is written once for all of them. */
+  /** Removes the collected documents from their blocks. Writes each block once. */
   removeWritten(): void {
     for (const removals of Map.groupBy(this.#removals.splice(0), ({ combination, value }) => `${combination} ${value}`).values()) {
       const { combination, value } = removals[0]!

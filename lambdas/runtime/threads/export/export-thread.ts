@@ -102,7 +102,7 @@ async function telling(input: StepInput): Promise<unknown> {
   }
 }
 
-/** Adopts the clock of the server. The machine's clock may differ from it by weeks, and the server compares stored times with its own. */
+/** Sets the clock to that of the server. The clock of the machine may differ by weeks, and the server compares stored times with its own. */
 async function setClock(): Promise<void> {
   const time = await calls.call<number>('now')
   clock = { time, steady: performance.now() }
