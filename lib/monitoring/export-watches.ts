@@ -128,7 +128,7 @@ const guessingOf = (stage: string): Watch => ({
     severity: 'ticket',
     above: GUESSING - 1,
     means:
-      'a partner guesses at members. It gets no match for a person or a card number for 24 hours, or its matches are answered 429 for an hour',
+      'a partner guesses at members. It gets no match for a person or a card for 24 hours, or its matches are answered 429 for an hour',
     todo: 'Look for MemberGuessing in the logs of member-match and export-step: the line names the partner. `fhir partner matches` counts the outcomes of its members. Ask the partner for the reason, or remove it',
   },
 })
