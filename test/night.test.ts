@@ -29,7 +29,7 @@ it('runs whole loops, with a deployment or two OpenSearch nodes where the tests 
   expect(calls()).toContain(' run test:full -- test/adapters/sqlite/search-index.test.ts')
   expect(calls().filter((call) => call.includes('test/cloud/'))).toEqual(['1 run test:cloud -- test/cloud/stream.test.ts'])
   expect(calls().filter((call) => call.includes('test/adapters/opensearch/'))).toEqual(
-    ['copies', 'search-index'].map(
+    ['copies', 'member-match', 'search-index'].map(
       (name) => `node test/engines/run.ts opensearch-pair -- npm run test:full -- test/adapters/opensearch/${name}.test.ts`,
     ),
   )
