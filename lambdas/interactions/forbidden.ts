@@ -20,7 +20,7 @@ export function insufficientScope({ partner, ...access }: Access, type: string, 
   const isGranted = (letter: string): boolean =>
     /[cud]/.test(letter) || clausesFor({ ...access, clauses: partner!.exported }, type, letter as Letter).length > 0
   if (partner !== undefined && [...letters].every(isGranted))
-    return forbidden(`A partner cannot write, and reads ${type} only with a token for one member, if at all`)
+    return forbidden(`A partner cannot write, and reads ${type} at most with a token for one member`)
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
 }
 

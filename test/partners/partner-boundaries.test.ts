@@ -64,7 +64,7 @@ describe('a partner', () => {
         const { status, body } = await sent
         return [status, body.issue?.[0].details.text]
       }
-      const textFor = (type: string) => `A partner cannot write, and reads ${type} only with a token for one member, if at all`
+      const textFor = (type: string) => `A partner cannot write, and reads ${type} at most with a token for one member`
       for (const path of ['/Patient/ann', '/Organization', '/Claim'])
         expect(await textOf(partner.get(path))).toEqual([403, textFor(path.split('/')[1]!)])
       expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([403, textFor('Patient')])

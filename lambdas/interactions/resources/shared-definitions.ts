@@ -75,8 +75,7 @@ export async function withoutAmbiguousPreconditions(
 ): Promise<FhirRequest> {
   const { ifModifiedSince, ifNoneMatch, ...unconditional } = request.preconditions
   const shared = sharedTenantOf(request)
-  const isConditional = ifModifiedSince !== undefined || ifNoneMatch !== undefined
-  if (!isConditional || shared === undefined || !SHARED_TYPES.has(type)) return request
+  if ((ifModifiedSince ?? ifNoneMatch) === undefined || shared === undefined || !SHARED_TYPES.has(type)) return request
   const both = await current([request.tenant, shared].map((tenant) => ({ tenant, type, id })))
   // guard: version-of-one-tenant
   if (!both.includes(undefined)) return { ...request, preconditions: unconditional }
