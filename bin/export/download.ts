@@ -43,7 +43,7 @@ export async function download(
   options: RequestOptions,
   onBytes: (bytes: number) => void,
 ): Promise<DownloadResult> {
-  const onSize = reportingChanges(onBytes)
+  const onSize = createSizeReporter(onBytes)
   for (let again = true; ; again = false) {
     const transfer = { onSize, isFarther: rising() }
     await retryTransientFailures(file.url, options, () => fetchRest(file.url, path, options, transfer))
@@ -71,7 +71,7 @@ function faultOf({ bytes, lines }: DownloadResult, count: number | undefined, le
 type Transfer = { readonly onSize: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
 
 /** Returns a function that takes a size and reports by how much it differs from the previous one. */
-function reportingChanges(onBytes: (bytes: number) => void): (size: number) => void {
+function createSizeReporter(onBytes: (bytes: number) => void): (size: number) => void {
   let reported = 0
   return (size) => {
     if (size !== reported) onBytes(size - reported)

@@ -6,8 +6,8 @@ export const TOKEN_ROUTE = '/auth/token'
 
 /**
  * Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, and for a match of members that was
- * answered 429; 0 for every other request. Functions write 2 for a partner that guesses at members. Such values are
- * rare, so the average stays close to the share of refused requests.
+ * answered 429; 0 for every other request. Functions write 2 for a partner that guesses at members. Such values are rare, so the average
+ * stays close to the share of refused requests.
  */
 export const REFUSED_METRIC = 'Refused' satisfies MetricName
 

@@ -26,9 +26,9 @@ export async function findLinkedRecords(data: MemberData, patients: readonly str
     const leaveUnread = (id: string): void => patientsOf.get(id)?.forEach((patient) => void unread.add(patient))
     const linking = findByPatients(data, 'Patient', next, (names) => [['link', names.map(patientNameOf).join(',')]], leaveUnread)
     for await (const record of linking)
-      for (const id of mergedWith(record, data)) if (record.id !== undefined && isNext.has(id)) connect(id, record.id)
+      for (const id of mergedIdsOf(record, data)) if (record.id !== undefined && isNext.has(id)) connect(id, record.id)
     const linked = findByPatients(data, 'Patient', next, (ids) => [['_id', ids.join(',')], HAS_LINK], leaveUnread)
-    for await (const record of linked) for (const id of mergedWith(record, data)) if (record.id !== undefined) connect(record.id, id)
+    for await (const record of linked) for (const id of mergedIdsOf(record, data)) if (record.id !== undefined) connect(record.id, id)
     next = [...reached]
   }
   return { patientsOf, unread }
@@ -42,7 +42,7 @@ const PATIENT = 'Patient/'
 const MERGES: readonly unknown[] = ['replaced-by', 'replaces']
 
 /** Returns the ids of the Patients that a record replaced, or that replaced it. */
-const mergedWith = ({ link }: Resource, { reading }: MemberData): readonly string[] =>
+const mergedIdsOf = ({ link }: Resource, { reading }: MemberData): readonly string[] =>
   itemsOf(link).flatMap(({ type, other }) => {
     const name = MERGES.includes(type) ? toLocalReference(referenceOf(other) ?? '', reading) : undefined
     return name?.startsWith(PATIENT) ? [name.slice(PATIENT.length)] : []

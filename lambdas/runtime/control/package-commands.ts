@@ -165,15 +165,14 @@ async function parametersBeside(
     isSamePackage(each.package, label),
   )
   const fresh = mappingsOf(mine).filter(({ base, field }) => !known.has(`${base} ${field}`))
-  const replaced = before.filter((each) => each.package.name !== label.name && isReplaced(each, mine))
+  const meanings = new Map(mappingsOf(mine).map((each) => [`${each.base} ${each.code}`, meaningOf(each)]))
+  const replaced = before.filter((each) => each.package.name !== label.name && isReplaced(each, meanings))
   return { parameters: mine, replaced, types: [...new Set(fresh.map(({ base }) => base))].toSorted() }
 }
 
-/** Whether one of `mine` defines a code of the parameter with another meaning. */
-function isReplaced({ mappings }: PackageParameter, mine: readonly PackageParameter[]): boolean {
-  const meanings = new Map(mappingsOf(mine).map((each) => [`${each.base} ${each.code}`, meaningOf(each)]))
-  return mappings.some((each) => (meanings.get(`${each.base} ${each.code}`) ?? meaningOf(each)) !== meaningOf(each))
-}
+/** Whether a package defines a code of the parameter with another meaning. `meanings`: those of the package, by type and code. */
+const isReplaced = ({ mappings }: PackageParameter, meanings: ReadonlyMap<string, string>): boolean =>
+  mappings.some((each) => (meanings.get(`${each.base} ${each.code}`) ?? meaningOf(each)) !== meaningOf(each))
 
 const meaningOf = ({ type, expression, targets }: CustomMapping): string => JSON.stringify([type, expression, targets])
 
