@@ -8,7 +8,7 @@ import { isOutdated } from './index-retention.ts'
 import { requestRebuild } from './rebuild-queue.ts'
 import { epochOf } from './restore.ts'
 import { type IndexState, typesWith, withTypes } from './state.ts'
-import type { TypeIndex } from './type-index.ts'
+import { ROWS_MISSING, type TypeIndex } from './type-index.ts'
 
 /**
  * Maximum milliseconds for which an invocation of a replaced function continues: the maximum timeout of Lambda.
@@ -16,22 +16,19 @@ import type { TypeIndex } from './type-index.ts'
  */
 export const INVOKED_WITHIN = 15 * 60_000
 
-/** Value of `listed` for a type whose rows may be missing. No store has this restore generation. */
-const ROWS_MISSING = -1
-
 /**
- * Records in `after` that a deployment runs this release. If the previous release may not add the same rows, some of its functions may still write. A
- * state without a format had no earlier writers. A lost index is not outdated, so a change of the format marks its type instead.
+ * Records in `after` that a deployment runs this release. If the previous release may not add the same rows, some of its functions may
+ * still write, and every type is marked: after a rollback, that release may record a loss, which removes the outdated format. A state
+ * without a format had no earlier writers. A lost index is not outdated, so a change of the format marks its type in any case.
  */
 export function recordFormatChange(before: IndexState, after: IndexState, now: number): IndexState {
   const { extraction, rowFormat } = before
   const rows = rowFormatOf(after.extraction)
   const current = after.rowFormat === rows ? after : { ...after, rowFormat: rows }
   if (extraction === undefined || extraction === after.extraction) return current
-  const marked = withTypes(current, typesWith(after, 'lost'), withoutRows)
   // guard: earlier-writers-without-rows
-  if (rowFormat === rowFormatOf(extraction)) return marked
-  const { deployedAt: _, ...rest } = marked
+  if (rowFormat === rowFormatOf(extraction)) return withTypes(current, typesWith(after, 'lost'), withoutRows)
+  const { deployedAt: _, ...rest } = withTypes(current, Object.keys(after.types), withoutRows)
   return { ...rest, formatAt: now }
 }
 
@@ -46,11 +43,14 @@ export const recordDeployed = (state: IndexState, now: number): IndexState =>
  * has added the rows of all versions until then. Both in ms since 1970.
  */
 export function endDeployment(state: IndexState, followed: number | undefined): IndexState {
-  const { formatAt, deployedAt, ...rest } = state
-  // A release that does not know `deployedAt` may have set `formatAt` after it.
-  if (formatAt === undefined || deployedAt === undefined || deployedAt < formatAt || followed === undefined) return state
-  return followed < deployedAt + INVOKED_WITHIN ? state : rest
+  const { formatAt: _, deployedAt: __, ...rest } = state
+  const updated = updatedAt(state)
+  return updated === undefined || followed === undefined || followed < updated + INVOKED_WITHIN ? state : rest
 }
+
+/** When the latest deployment had updated all functions that write. A release that does not know `deployedAt` may have set `formatAt` after it. */
+const updatedAt = ({ formatAt, deployedAt }: IndexState): number | undefined =>
+  formatAt === undefined || deployedAt === undefined || deployedAt < formatAt ? undefined : deployedAt
 
 /** Records in `after` that indices were lost. An outdated index that is lost is no longer outdated, so its type is marked instead. */
 export const recordLosses = (before: IndexState, after: IndexState): IndexState =>
@@ -62,24 +62,38 @@ export const recordLosses = (before: IndexState, after: IndexState): IndexState 
 
 const withoutRows = (index: TypeIndex): TypeIndex => (index.listed === ROWS_MISSING ? index : { ...index, listed: ROWS_MISSING })
 
-/** Records that a rebuild has added the rows of all resources of the type. */
-export const recordCompleteRows = (state: IndexState, type: string): IndexState =>
-  areRowsComplete(state, type) ? state : withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
+/**
+ * Records that a rebuild has added the rows of all resources of the type, at `now` in ms since 1970. An update during the rebuild hides the
+ * former version from it, and adds no row if the identifiers stay. The indexer adds these rows, so it must first have followed until `now`.
+ */
+export function recordCompleteRows(state: IndexState, type: string, now: number): IndexState {
+  if (areRowsComplete(state, type)) return state
+  const complete = withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
+  const at = now - INVOKED_WITHIN
+  // guard: rows-of-updates-during-rebuild
+  if (state.formatAt === undefined) return { ...complete, formatAt: at, deployedAt: at }
+  const updated = updatedAt(state)
+  return updated === undefined || updated >= at ? complete : { ...complete, deployedAt: at }
+}
 
 /**
  * Whether every identifier of the type's resources has its row. `extraction`: document format of this code. After a restore it is false until
  * the type is rebuilt, because the restored table may be older than the rows.
  */
 export function haveIdentifierRows(state: IndexState, type: string, extraction: string): boolean {
-  if (state.extraction !== extraction || isOutdated(state, type) || mayLackIdentifierRows(state)) return false
-  return areRowsComplete(state, type)
+  if (state.extraction !== extraction || isOutdated(state, type)) return false
+  return !mayLackIdentifierRows(state, type)
 }
 
 /** Whether a rebuild has added the rows of the type's resources, if it had to. */
-export const areRowsComplete = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
+const areRowsComplete = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
 
-/** Whether functions of the previous release may write without rows. Meanwhile the indexer adds the rows of all versions. */
-export const mayLackIdentifierRows = ({ formatAt }: IndexState): boolean => formatAt !== undefined
+/**
+ * Whether resources of the type may lack rows that their latest writer did not add. Meanwhile the indexer adds the rows of all versions of
+ * the type.
+ */
+export const mayLackIdentifierRows = (state: IndexState, type: string): boolean =>
+  state.formatAt !== undefined || !areRowsComplete(state, type)
 
 /**
  * Requests a rebuild for `$reindex`, in the serving indices. A type whose identifier rows may be missing gets a new index instead, because

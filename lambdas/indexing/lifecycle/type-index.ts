@@ -17,6 +17,9 @@ export type IndexFormat = { readonly extraction: string; readonly since: number 
 /** A retained previous index. `at`: when it was replaced, in ms since 1970. `epoch`: restore generation of the store at that time. */
 export type PreviousIndex = IndexFormat & { readonly index: string; readonly at: number; readonly epoch: number }
 
+/** Value of `listed` if rows may be missing. No store has this restore generation. */
+export const ROWS_MISSING = -1
+
 /** Record of the serving index of a type. A property is absent if it does not apply. */
 export type TypeIndex = ServingIndex & {
   /** Progress of the reconciliation. Absent until it has begun and after it has ended. */
@@ -25,7 +28,7 @@ export type TypeIndex = ServingIndex & {
   readonly outdated?: IndexFormat
   /** The index that the serving index replaced, retained for a rollback. */
   readonly previous?: PreviousIndex
-  /** Restore generation in which a rebuild last added the identifier rows of all resources. −1: rows may be missing (identifier-rows.ts). */
+  /** Restore generation in which a rebuild last added the identifier rows of all resources. ROWS_MISSING: see identifier-rows.ts. */
   readonly listed?: number
 }
 
@@ -115,9 +118,12 @@ export type RebuildPath = { readonly kind: 'anew' } | { readonly kind: 'here' | 
 
 /**
  * Returns how the type obtains an index of the format `extraction`. A previous index of another restore generation is not used, because it
- * may hold versions that the restored store lacks.
+ * may hold versions that the restored store lacks. Only a new index completes missing identifier rows.
  */
-export function rebuildPath({ outdated, previous }: TypeIndex, extraction: string | undefined, epoch: number): RebuildPath {
+export function rebuildPath(index: TypeIndex, extraction: string | undefined, epoch: number): RebuildPath {
+  const { outdated, previous, listed } = index
+  // guard: rebuild-of-all-rows
+  if (listed === ROWS_MISSING) return { kind: 'anew' }
   if (outdated !== undefined && outdated.extraction === extraction)
     return { kind: 'here', since: outdated.since, ...(previous === undefined ? {} : { index: previous.index }) }
   // guard: retained-index-of-same-generation

@@ -50,7 +50,7 @@ export async function planType(parts: RebuildParts, ofType: OfType, until: numbe
       const after = finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type)
       if (isInPlace) return after
       checkEpoch(each, parts.epoch)
-      return recordCompleteRows(after, type)
+      return recordCompleteRows(after, type, parts.now())
     }, rest)
     return
   }
@@ -173,7 +173,7 @@ export async function swap(parts: RebuildParts, ofType: OfType, next: string): P
     await state.change((each) => {
       const after = finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type)
       // A restore during the swap may have brought a table with fewer rows.
-      return isWhole && epochOf(each) === parts.epoch ? recordCompleteRows(after, type) : after
+      return isWhole && epochOf(each) === parts.epoch ? recordCompleteRows(after, type, now()) : after
     }, rest)
   }
   await progress.remove(ofType)

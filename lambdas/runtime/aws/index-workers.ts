@@ -202,7 +202,7 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Searc
   const apply = (before: IndexState, some: readonly ResourceVersion[]) => applyVersions(before, some, extraction())
   const state = await changeByTenant(indexState(), versions, apply, ['definitions', 'poisoned'])
   if (versions.some(({ type }) => type === 'SearchParameter')) await startRebuild(await indexState().read(ALL_REBUILDS))
-  if (mayLackIdentifierRows(state.value)) await addIdentifiers(versions)
+  await addIdentifiers(versions.filter(({ type }) => mayLackIdentifierRows(state.value, type)))
   return (tenant) => readings().of(state.value, tenant)
 }
 

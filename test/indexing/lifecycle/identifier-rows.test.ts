@@ -44,7 +44,7 @@ class Deployment {
     this.world = world
     world.onListed = (version) => void (world.release >= FIRST_WITH_ROWS && this.#rows.add(rowOf(version)))
     world.onFollowed = (state, version, release) =>
-      void (release >= FIRST_WITH_ROWS && mayLackIdentifierRows(state) && this.#rows.add(rowOf(version)))
+      void (release >= FIRST_WITH_ROWS && mayLackIdentifierRows(state, version.type) && this.#rows.add(rowOf(version)))
   }
 
   /** Writes by one of the functions. */
@@ -124,7 +124,61 @@ describe('Identifier rows', () => {
     await it.sweep()
     expect(await it.relies()).toBe(false)
     await world.run('a')
+    expect(await it.relies()).toBe(false)
+    await it.sweep()
     expect([await it.relies(), await it.missing()]).toEqual([true, []])
+  })
+
+  it('are complete although an update that adds no row hides the former version from the rebuild', async () => {
+    const it = await deployed(1)
+    const { world } = it
+    world.release = 2
+    await it.migrate()
+    await it.update()
+    world.pass(INVOKED)
+    await it.sweep()
+    await world.run('a', async ({ action }, isDone) => {
+      if (action === 'open' && isDone) {
+        await it.write('p3', 'f3')
+        world.hold()
+        await it.write('p4', 'f4')
+      }
+    })
+    await it.sweep()
+    expect(await it.relies()).toBe(false)
+    await world.letGo()
+    await it.sweep()
+    expect([await it.relies(), await it.missing()]).toEqual([true, []])
+  })
+
+  it('are not relied on after a loss that the previous release recorded during a rollback', async () => {
+    const it = await deployed(1)
+    const { world } = it
+    world.release = 2
+    await it.migrate()
+    await it.update()
+    world.pass(INVOKED)
+    await it.sweep()
+    world.release = 1
+    await it.lose()
+    expect(await it.relies()).toBe(false)
+  })
+
+  it('are complete again after a rollback and another upgrade', async () => {
+    const it = await deployed(1)
+    const { world } = it
+    const relied: boolean[] = []
+    for (const release of [2, 1, 2]) {
+      world.release = release
+      await it.migrate()
+      await it.update()
+      await it.write('p3', `written by ${release}`)
+      world.pass(INVOKED)
+      await world.run(`r${relied.length}`)
+      await it.sweep()
+      relied.push(await it.relies())
+    }
+    expect([relied, await it.missing()]).toEqual([[true, false, true], []])
   })
 
   it('are not relied on while functions of a release without rows may write, however long that is', async () => {
@@ -233,6 +287,7 @@ describe('Identifier rows', () => {
     world.epoch = 1
     expect(await relies()).toBe(false)
     await world.run('a')
+    await world.state.change((state) => endDeployment(state, world.now))
     expect([await relies(), world.listed.size]).toEqual([true, 20])
   })
 
@@ -247,6 +302,7 @@ describe('Identifier rows', () => {
       await world.run(name)
       expect(world.made).toHaveLength(20)
       added.push(world.listed.size)
+      await it.sweep()
     }
     for (const release of [2, 3]) {
       world.release = release
@@ -275,6 +331,7 @@ describe('Identifier rows', () => {
       world.listed.clear()
       await world.state.change((state) => requestReindex(state, TENANT, ['Patient', 'Basic']))
       await world.run(execution)
+      await world.state.change((state) => endDeployment(state, world.now))
       return [...(await relies()), world.listed.size]
     }
     await world.state.change((state) => {
@@ -300,6 +357,7 @@ describe('Identifier rows', () => {
 
   const serving = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), extraction: '2' }
   const relies = (state: typeof serving, type = 'Patient') => haveIdentifierRows(decode(encode(state)), type, '2')
+  const completed = (state: IndexState) => endDeployment(recordCompleteRows(state, 'Patient', 9 * INVOKED), 9 * INVOKED) as typeof serving
 
   it('are relied on from the first write in a new stage, and not by a function of another format', () => {
     expect([relies(serving), relies(serving, 'Basic'), relies({ ...serving, extraction: '3' })]).toEqual([true, true, false])
@@ -310,6 +368,7 @@ describe('Identifier rows', () => {
     const stale = { ...serving, formatAt: 6, deployedAt: 5 }
     expect(relies(endDeployment(stale, 2 * INVOKED) as typeof serving)).toBe(false)
     expect(relies(endDeployment({ ...stale, deployedAt: 6 }, 2 * INVOKED) as typeof serving)).toBe(true)
+    expect(relies(completed({ ...stale, types: { Patient: { identity: 'a', listed: -1 } } }))).toBe(false)
   })
 
   it('are relied on while the index is lost, unless it was outdated or the format changes meanwhile', () => {
@@ -320,12 +379,12 @@ describe('Identifier rows', () => {
     const lost = lose({ ...serving, extraction: '1' })
     const changed = recordFormatChange(lost, changeFormat(lost, '2', 5), 5)
     const after = endDeployment(recordDeployed(changed, 5), 5 + INVOKED) as typeof serving
-    expect([relies(after), relies(recordCompleteRows(after, 'Patient') as typeof serving)]).toEqual([false, true])
+    expect([relies(after), relies(completed(after))]).toEqual([false, true])
   })
 
   it('are not relied on after a restore of the table, until a whole rebuild of the type', () => {
     const restored = applyRestore({ ...serving, store: 'before' }, { epoch: 1, store: 'after', instant: 1, former: 'before' }, 'b', 2)
     const state = { ...restored, extraction: '2' }
-    expect([relies(state), relies(recordCompleteRows(state, 'Patient') as typeof serving)]).toEqual([false, true])
+    expect([relies(state), relies(completed(state))]).toEqual([false, true])
   })
 })
