@@ -162,20 +162,20 @@ const takesFrom = (before: Client, after: Client): boolean =>
   (['scopes', 'tenants', 'redirectUris'] as const).some((field) => before[field].some((each) => !after[field].includes(each)))
 
 /**
- * Removes a client and revokes everything issued to it. Throws RangeError if it does not exist. A repeated call completes a removal that
- * was interrupted. The explorer exists without a registration, so its removal always succeeds.
+ * Removes a client and revokes everything issued to it. Throws RangeError if it does not exist, but revokes and audits in this case too: so
+ * a repeated call completes a removal that was interrupted. The explorer exists without a registration, so its removal always succeeds.
  */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)
+  let isThere = id === EXPLORER_ID
   await auditChange(ports, { interaction: 'client remove', client: id }, async () => {
-    let isThere = false
     await changeGeneration(ports, ports.clients, id, () => {
       isThere = true
       return undefined
     })
     await refuseOlder(ports, `client:${id}`, BUILT_IN.has(id) ? FOREVER : MAX_TOKEN_LIFETIME_MS)
-    if (!isThere && id !== EXPLORER_ID) throw noClient(id)
   })
+  if (!isThere) throw noClient(id)
 }
 
 /** Registers a user with a password. Throws RangeError if the name is already registered, or the registration or password is invalid. */

@@ -250,7 +250,7 @@ describe('Each change', () => {
     await changePassword(ports, 'alice', 'another horse')
     await removeUser(ports, 'alice')
     await rotateKeys(ports, 0)
-    for (const failing of [() => addClient(ports, { ...app, id: '' }), () => removeClient(ports, 'app'), () => removeUser(ports, 'bob')])
+    for (const failing of [() => addClient(ports, { ...app, id: '' }), () => removeClient(ports, 'a/b'), () => removeUser(ports, 'bob')])
       await expect(failing()).rejects.toThrow(RangeError)
     expect(records.map(({ interaction, client, user, subject }) => [interaction, client ?? user, subject])).toEqual([
       ['client add', 'app', undefined],
@@ -263,6 +263,12 @@ describe('Each change', () => {
     ])
     expect(new Set(records.map(({ operator, status, outcome }) => `${operator} ${status} ${outcome}`))).toEqual(new Set(['carol 200 done']))
     for (const hidden of [secret!, 'horse']) expect(JSON.stringify(records)).not.toContain(hidden)
+  })
+
+  it('is audited if it removes an unknown client, because it revokes tokens', async () => {
+    const { ports, records } = opened()
+    await expect(removeClient(ports, 'gone')).rejects.toThrow('There is no client gone')
+    expect(records).toMatchObject([{ interaction: 'client remove', client: 'gone', status: 200, outcome: 'done' }])
   })
 
   it('is audited as failed if it breaks half-way', async () => {
