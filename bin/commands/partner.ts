@@ -1,6 +1,6 @@
 /** `fhir partner`: administers the organizations that get data of members by matches and exports: other payers, and providers. */
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type Client, removeClient } from '../../lambdas/runtime/control/administration.ts'
+import { type Client, isNpi, NPI, removeClient } from '../../lambdas/runtime/control/administration.ts'
 import { readDisclosures } from '../../lambdas/runtime/control/disclosures.ts'
 import type { ServerSettings } from '../../lambdas/runtime/control/server-settings.ts'
 import { print } from '../output.ts'
@@ -80,6 +80,8 @@ function collectIdentifier(text: string, before: Partner['identifiers'] = []): P
   const [system = '', value = '', ...more] = text.split('|')
   if (system === '' || value === '' || more.length > 0)
     throw new InvalidArgumentError('Write SYSTEM|VALUE, as http://hl7.org/fhir/sid/us-npi|1234567893.')
+  if (system === NPI && !isNpi(value))
+    throw new InvalidArgumentError('This is no NPI: an NPI has ten digits, and its last one is a check digit.')
   return [...before, { system, value }]
 }
 

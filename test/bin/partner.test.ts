@@ -55,6 +55,10 @@ it.each([
   ['kind', ['--identifier', NPI, '--jwks', 'keys.json']],
   ['identifier', ['--kind', 'payer', '--jwks', 'keys.json']],
   ['SYSTEM|VALUE', ['--kind', 'payer', '--identifier', '1234567893', '--jwks', 'keys.json']],
+  [
+    'its last one is a check digit',
+    ['--kind', 'payer', '--identifier', 'http://hl7.org/fhir/sid/us-npi|1234567890', '--jwks', 'keys.json'],
+  ],
   ['--jwks FILE', ['--kind', 'payer', '--identifier', NPI]],
 ])('names the missing or wrong part of a registration: %s', async (reason, said) => {
   const data = join(newFolder(), 'data')

@@ -41,6 +41,8 @@ export { INVITED_SCOPES, type MadeInvitation } from '../../auth/clients/invitati
 export { toUser } from '../../auth/clients/registration.ts'
 export type { Launch } from '../../auth/launch/launches.ts'
 export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'
+export { NPI } from '../../partners/codes.ts'
+export { isNpi } from '../../partners/consent/attestation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
 export { auditLineOf } from '../../ports/security/audit-lines.ts'
 export type { AuditRecord } from '../../ports/security/audit-log.ts'
