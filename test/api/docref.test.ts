@@ -128,6 +128,15 @@ describe('$docref', () => {
     for (const { url } of hidden.body.link) expect(url).not.toContain(id('a'))
     expect(namesIn(await get(next(hidden.body)))).toEqual(['undated'])
   })
+
+  it('returns the used parameters of the URL in the self link if on-demand is true', async () => {
+    const query = `${A()}&type=${CCD}&on-demand=true&_count=3`
+    const { body } = await of(`${query}&unknown=1`, {})
+    expect(body.link).toEqual([{ relation: 'self', url: expect.stringMatching(/\/DocumentReference\/\$docref\?[^?]+$/) }])
+    expect(body.link[0].url.split('?')[1]).toBe(query)
+    const hidden = await posted({ name: 'on-demand', valueBoolean: true })
+    expect(hidden.body.link[0].url).toMatch(/\/DocumentReference\/\$docref$/)
+  })
 })
 
 it('$docref rejects missing, duplicate, malformed and unknown parameters', async () => {

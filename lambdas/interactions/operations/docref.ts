@@ -8,7 +8,7 @@ import { INSTANT_VALUE_NAMES, parsePostedParameters } from '../../search/query/p
 import type { FhirRequest, FhirResponse, Interaction } from '../interaction.ts'
 import { search } from '../rest/search.ts'
 import type { SearchPorts } from '../searching/page-entries.ts'
-import { GENERAL_PARAMETERS, parseDateParameter } from '../searching/page-limits.ts'
+import { GENERAL_PARAMETERS, parseDateParameter, toQueryText } from '../searching/page-limits.ts'
 
 const TYPE = 'DocumentReference'
 
@@ -51,12 +51,14 @@ const POSTED = { to: '$docref', limit: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS 
 /** Parameters that shape the response. They mean the same as in a search. */
 const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...GENERAL_PARAMETERS])
 
+const isUsed = (name: string): boolean => PARAMETERS.has(name) || ABOUT_THE_ANSWER.has(name)
+
 /**
  * Parses the parameters. Throws FhirError 400 if the patient is missing, if a parameter other than `type` and `profile` repeats, or for an
  * invalid value. With `handling=strict`, also for an unknown parameter.
  */
 function documentsAsked({ preferences, reading }: FhirRequest, pairs: ParameterPairs): Asked {
-  const unknown = pairs.find(([name]) => !PARAMETERS.has(name) && !ABOUT_THE_ANSWER.has(name))
+  const unknown = pairs.find(([name]) => !isUsed(name))
   if (preferences.handling === 'strict' && unknown !== undefined)
     throw fhirError(400, 'not-found', `Unknown parameter ${unknown[0].slice(0, 100)} of $docref`)
   const all = (name: string): readonly string[] => pairs.flatMap(([other, value]) => (other === name ? [value] : []))
@@ -114,14 +116,12 @@ function searchFor({ patient, start, end, types, profiles, others }: Asked): Par
   ]
 }
 
-/** Returns an empty searchset, because the server generates no documents on demand. */
-const nothing = ({ baseUrl }: FhirRequest): FhirResponse => ({
-  status: 200,
-  body: {
-    kind: 'bundle',
-    type: 'searchset',
-    total: 0,
-    link: [{ relation: 'self', url: `${baseUrl}/${TYPE}/$docref?on-demand=true` }],
-    entries: [],
-  },
-})
+/**
+ * Returns an empty searchset, because the server generates no documents on demand. Its link shows the used parameters of the URL, but none
+ * of a body, because URLs are logged.
+ */
+function nothing({ baseUrl, parameters }: FhirRequest): FhirResponse {
+  const used = parameters.filter(([name]) => isUsed(name))
+  const url = `${baseUrl}/${TYPE}/$docref${used.length === 0 ? '' : `?${toQueryText(used)}`}`
+  return { status: 200, body: { kind: 'bundle', type: 'searchset', total: 0, link: [{ relation: 'self', url }], entries: [] } }
+}
