@@ -77,11 +77,20 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     expect(sent.length).toBe(3)
     await page.getByRole('link', { name: 'Member' }).click()
     await shown('Explanations of benefit', `0 of ${await totalOf('ExplanationOfBenefit')}`).waitFor()
-    await shown('Groups', '0 of 0').waitFor()
+    await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor()
     expect(sent.length).toBe(5)
     await banner(page).getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('heading', { name: `Explanations of benefit ${await totalOf('ExplanationOfBenefit')}`, exact: true }).waitFor()
     expect(sent.length).toBe(6)
+  })
+
+  it('says that a section is empty for the person too', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    await seeAs(page, 'user/Patient.rs user/Group.rs')
+    await banner(page).waitFor()
+    await page.getByRole('link', { name: 'Member' }).click()
+    await page.getByRole('heading', { name: 'Groups 0', exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Groups' }).getByText('Nothing found, with your own access either.').waitFor()
   })
 
   it('counts nothing that the person may not see either', async () => {

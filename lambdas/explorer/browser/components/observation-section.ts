@@ -54,7 +54,7 @@ export function ObservationSection({ patient, loaded, retry, own, add }: Props) 
     const next = textOf(treesOf(bundles.at(-1)?.link).find(({ relation }) => relation === 'next')?.url)
     const loadMore = (url: string) =>
       noted(readInTurn(url.slice(BASE.length)), add).then((further) => setMore((before) => [...before, further]), setError)
-    if (total === 0) return h(Nothing, null)
+    if (total === 0) return h(Nothing, { own })
     return h(
       'div',
       null,

@@ -38,14 +38,14 @@ export function Section({ title, search, entry, answer, own, show }: Props) {
     { 'aria-label': title },
     h('h2', null, title, ' ', h(Total, { total: error === undefined ? total : undefined, own: isFailure(error) ? undefined : own })),
     error !== undefined && h(Denied, { error }),
-    error === undefined && (matches.length === 0 ? h(Nothing, null) : show(matches, bundle)),
+    error === undefined && (matches.length === 0 ? h(Nothing, { own }) : show(matches, bundle)),
     matches.length < Number(total) && h('p', null, h('a', { href: linkTo(search.path) }, `All ${total}`)),
   )
 }
 
-/** Number of matches. In a view, also how many the person's own access finds. */
+/** Number of matches. In a view, also how many the person's own access finds, if it finds any. */
 export function Total({ total, own }: { readonly total: string | undefined; readonly own: number | undefined }) {
-  const text = own === undefined ? total : `${total ?? 0} of ${own} shown to this view`
+  const text = own === undefined || own === 0 ? total : `${total ?? 0} of ${own} shown to this view`
   return text === undefined ? null : h('span', { class: 'quiet' }, text)
 }
 
@@ -76,9 +76,11 @@ export function useOwnTotals(paths: readonly string[], key: string): OwnTotals {
   return { totals, answers: answersOf(loaded, (data) => data!.answer) }
 }
 
-/** Section without matches. Resources may exist that the access of the person or of the view hides. */
-export const Nothing = () =>
-  h('p', { class: 'quiet' }, seenAs.value === undefined ? 'Nothing found.' : `Nothing is visible to ${seenAs.value.name}.`)
+/** Section without matches. Resources may exist that the access of the person or of the view hides. `own`: as for a section. */
+export function Nothing({ own }: Pick<Props, 'own'>) {
+  const inView = own === 0 ? 'Nothing found, with your own access either.' : `Nothing is visible to ${seenAs.value?.name}.`
+  return h('p', { class: 'quiet' }, seenAs.value === undefined ? 'Nothing found.' : inView)
+}
 
 /** Shows an error. Missing rights are a fact about the person, not a failure of the page. */
 export function Denied({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
