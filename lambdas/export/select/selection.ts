@@ -24,7 +24,7 @@ import { withPermittedMembers } from './permitted-members.ts'
 import { withPermittedTargets } from './permitted-targets.ts'
 
 export type Selection = {
-  readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl' | 'partner'>
+  readonly job: Pick<Job, 'id' | 'level' | 'group' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl' | 'partner'>
   readonly types: ReadonlySet<string>
   readonly jobScope: JobScope
   readonly judge: Judge

@@ -1,9 +1,12 @@
 /**
  * Omissions: resources that may belong to an export, but are damaged or cannot be checked. The error file reports each once, whichever
- * writer finds it. It names a resource only to a client that may see its whole type.
+ * writer finds it. It names a resource only to a client that may see its whole type. A damaged resource may belong to any patient, so a partner
+ * learns only that one may be missing.
  * Until the job ends, each writer collects the lines in a file of its own. That file is smaller than a part, so it is always in tails.
  */
+
 import { isWholeType, ruleFor } from '../../access/rules.ts'
+import type { Letter } from '../../access/scopes.ts'
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import { isAlwaysFalse } from '../../ports/search/plan.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
@@ -36,8 +39,8 @@ export class Omissions {
     this.#selection = selection
   }
 
-  add({ type, id }: ResourceKey, reason: OmissionReason): void {
-    const name = nameFor(this.#selection, type, id)
+  add(key: ResourceKey, reason: OmissionReason): void {
+    const name = nameFor(this.#selection, key, reason)
     if (name === undefined) return
     const text = `${name} may be missing: ${OMISSION_TEXTS[reason]}`
     if (this.#reported.has(text)) return
@@ -51,11 +54,22 @@ export class Omissions {
  * Returns the text for an omission: type and id, or only the type for a client that may not see the whole type. Returns undefined if the
  * resource was not requested or is out of scope; it is then not reported.
  */
-function nameFor({ judge, types, job }: Selection, type: string, id: string): string | undefined {
+function nameFor(selection: Selection, { type, id }: ResourceKey, reason: OmissionReason): string | undefined {
+  const { judge, types, job } = selection
   if (!(types.has(type) || type === 'Patient' || (job.asked.types?.includes(type) ?? true))) return undefined
   const { access, reading } = judge
+  // A partner receives a Binary only by a reference, so reading decides.
+  const letters: readonly Letter[] = job.partner !== undefined && type === 'Binary' ? ['r'] : ['r', 's']
+  const rules = letters.map((letter) => ruleFor(access, type, letter, reading))
+  if (rules.some((rule) => rule === undefined || isAlwaysFalse(rule))) return undefined
+  // guard: partner-learns-no-damage-of-others
+  if (job.partner !== undefined && reason === 'damaged' && !isExportedPatientOrGroup(selection, type, id))
+    return type === 'Patient' || type === 'Group' ? undefined : 'A resource'
   // guard: omission-needs-whole-type
-  if (isWholeType(access, type, 'r', reading) && isWholeType(access, type, 's', reading)) return `${type}/${id}`
-  const rules = [ruleFor(access, type, 'r', reading), ruleFor(access, type, 's', reading)]
-  return rules.some((rule) => rule === undefined || isAlwaysFalse(rule)) ? undefined : `A resource of type ${type}`
+  const isWhole = isWholeType(access, type, 'r', reading) && isWholeType(access, type, 's', reading)
+  return isWhole ? `${type}/${id}` : `A resource of type ${type}`
 }
+
+/** Whether the id alone shows that the resource belongs to the export. */
+const isExportedPatientOrGroup = ({ jobScope: { patients }, job }: Selection, type: string, id: string): boolean =>
+  type === 'Group' ? id === job.group : type === 'Patient' && patients?.has(`Patient/${id}`) === true
