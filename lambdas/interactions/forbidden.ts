@@ -1,5 +1,6 @@
 /** FhirErrors 403 for requests that their scopes do not allow. https://hl7.org/fhir/R4/security.html#AccessDenied */
 import { type Access, clausesFor } from '../access/access.ts'
+import { PARTNER_TYPES, REFERENCED_TYPES } from '../access/partner-types.ts'
 import type { Letter } from '../access/scopes.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 
@@ -18,10 +19,17 @@ export function outsideOf(scope: string, text: string): FhirError {
 export function insufficientScope({ partner, ...access }: Access, type: string, letters: string): FhirError {
   const scope = `${access.context}/${type}.${letters}`
   const isGranted = (letter: string): boolean =>
-    /[cud]/.test(letter) || clausesFor({ ...access, clauses: partner!.exported }, type, letter as Letter).length > 0
-  if (partner !== undefined && [...letters].every(isGranted))
-    return forbidden(`A partner cannot write, and reads ${type} at most with a token for one member`)
+    isWriting(letter) || (type !== 'Group' && clausesFor({ ...access, clauses: partner!.exported }, type, letter as Letter).length > 0)
+  if (partner !== undefined && [...letters].every(isGranted)) return forbidden(partnerTextOf(type, letters))
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
+}
+
+const isWriting = (letters: string): boolean => /[cud]/.test(letters)
+
+function partnerTextOf(type: string, letters: string): string {
+  if (isWriting(letters)) return 'A partner cannot write'
+  const isReadable = [...PARTNER_TYPES, ...REFERENCED_TYPES].includes(type)
+  return isReadable ? `A partner reads ${type} only with a token for one member` : `A partner cannot read ${type}`
 }
 
 /** Returns the error for an export without a scope for Group. Clients often request scopes for the exported types only. */

@@ -17,6 +17,7 @@ import {
   onlyGroup,
   PAYER_SETTINGS,
   partnerOf,
+  partnerTokenOf,
   provisionFor,
 } from './payer-exchange.ts'
 
@@ -64,10 +65,13 @@ describe('a partner', () => {
         const { status, body } = await sent
         return [status, body.issue?.[0].details.text]
       }
-      const textFor = (type: string) => `A partner cannot write, and reads ${type} at most with a token for one member`
-      for (const path of ['/Patient/ann', '/Organization', '/Claim'])
-        expect(await textOf(partner.get(path))).toEqual([403, textFor(path.split('/')[1]!)])
-      expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([403, textFor('Patient')])
+      expect(await textOf(partner.get('/Patient/ann'))).toEqual([403, 'A partner reads Patient only with a token for one member'])
+      expect(await textOf(partner.get('/Organization'))).toEqual([403, 'A partner reads Organization only with a token for one member'])
+      expect(await textOf(partner.get('/Claim'))).toEqual([403, 'A partner cannot read Claim'])
+      expect(await textOf(partner.put('/Patient/ann', { resourceType: 'Patient', id: 'ann' }))).toEqual([403, 'A partner cannot write'])
+      const { access_token } = await partnerTokenOf(exchange.server, 'system/Group.rs?_id=g', 'payer', 'narrow')
+      const needed = 'This needs a scope for Group.s, such as system/Group.s'
+      expect(await textOf(exchange.server.as(access_token).get('/Group'))).toEqual([403, needed])
       expect(await textOf(begin(exchange, `?_typeFilter=${encodeURIComponent('Observation?subject:Patient.name=a')}`))).toEqual([
         403,
         '_typeFilter cannot search Patient in this export. Its chains lead only to Practitioner, PractitionerRole, Organization, Location, Medication',
