@@ -18,6 +18,8 @@ export type JobScope = {
   readonly patients?: ReadonlySet<string>
   /** Patients among them that became members after `_since`. Their data is exported regardless of its time. */
   readonly added: ReadonlySet<string>
+  /** Patients of an export for a partner of which only deletions are exported: they were deleted after `_since`. Absent: none. */
+  readonly removed?: ReadonlySet<string>
   /** Filter by type. A type without an entry is not filtered. */
   readonly filters: ReadonlyMap<string, Predicate>
   /** Custom parameters at planning time. Access rules and filters use this state. Absent: neither needs custom parameters. */
@@ -51,6 +53,7 @@ type StoredJobLimits = Omit<JobLimits, 'restricted' | 'excluded'> & {
 export type StoredJobScope = {
   readonly patients?: readonly string[]
   readonly added: readonly string[]
+  readonly removed?: readonly string[]
   readonly filters: Readonly<Record<string, readonly Predicate[]>>
   readonly custom?: readonly CustomMapping[]
   /**
@@ -75,6 +78,7 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Res
     ...(members === undefined ? {} : { patients: members.patients }),
     ...(share === undefined ? {} : { share }),
     added: members?.added ?? [],
+    ...(permitted === undefined || permitted.removed.length === 0 ? {} : { removed: permitted.removed }),
     filters: await resolveFilters(parts.index, filterReadingOf(judge.reading, job), job),
     ...(needsCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
     ...(partner === undefined || permitted === undefined ? {} : { limits: limitsOf(parts, { ...job, partner }, permitted, judge.reading) }),
@@ -99,8 +103,9 @@ export const storeJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, p
 
 /** Reads the stored plan of a job: its patients, filters and custom parameters. Throws Error if the plan is not stored. */
 export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<JobScope> =>
-  readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, limits, told }) => ({
+  readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, removed, filters, custom, share, limits, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
+    ...(removed === undefined ? {} : { removed: new Set(removed) }),
     ...(custom === undefined ? {} : { custom, filterParameters: customIn(filters, custom) }),
     ...(limits === undefined ? {} : { limits: { ...limits, restricted: new Set(limits.restricted), excluded: new Set(limits.excluded) } }),
     ...{

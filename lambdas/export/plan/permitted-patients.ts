@@ -1,6 +1,7 @@
 /** Patients of an export for a partner: those whose permission is in force at the kick-off. */
 import { memberJudge, type WithheldReason } from '../../partners/consent/permitted-members.ts'
 import { markOfGroup } from '../../partners/groups/group-mark.ts'
+import { toResourceKey } from '../../ports/store/resource-key.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
@@ -13,20 +14,26 @@ import { readPlan, storePlan } from './stored-plan.ts'
 /** Patient that is not exported, with the reason. Only the operator learns the reason. */
 export type WithheldPatient = { readonly patient: string; readonly reason: WithheldReason }
 
-/** `restricted`: patients whose permission does not cover the labels `excluded`, which are `system|code` of `meta.security`. */
+/**
+ * `removed`: members whose Patient was deleted after `_since`, with a permission that is still in force. `restricted`: patients whose
+ * permission does not cover the labels `excluded`, which are `system|code` of `meta.security`.
+ */
 export type PermittedPatients = ExportPatients & {
   readonly withheld: readonly WithheldPatient[]
+  readonly removed: readonly string[]
   readonly restricted: readonly string[]
   readonly excluded: readonly string[]
 }
 
 type Parts = Pick<ExportParts, 'resources' | 'index' | 'readingOf' | 'partners'>
-type PartnerJob = Pick<Job, 'tenant' | 'transactionTime' | 'group'> & { readonly partner: NonNullable<Job['partner']> }
+type PartnerJob = Pick<Job, 'tenant' | 'transactionTime' | 'group' | 'asked'> & { readonly partner: NonNullable<Job['partner']> }
 
 /** Maximum patients that are judged at once. */
 const EACH = 10_000
 /** Maximum messages about patients that are not exported. */
 const MAX_MESSAGES = 10_000
+/** Maximum Patients that are read at once. */
+const READ_AT_ONCE = 50
 
 /**
  * Returns the members that permit the export. Reads Consents and opt-out Groups at the time of the plan, which begins when all commits
@@ -46,28 +53,47 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
   const permitted: string[] = []
   const withheld: WithheldPatient[] = []
   const restricted: string[] = []
+  const lost: string[] = []
   let excluded: readonly string[] = []
   for (let first = 0; first < members.patients.length; first += EACH) {
     const ids = members.patients.slice(first, first + EACH).map((name) => name.slice(PATIENT.length))
     for (const [id, permission] of await judge(ids)) {
       const patient = PATIENT + id
       // guard: export-needs-permission-of-member
-      if (!permission.isPermitted) {
-        withheld.push({ patient, reason: permission.reason })
-        continue
-      }
-      permitted.push(patient)
-      if (permission.excluded.length === 0) continue
+      if (permission.isPermitted) permitted.push(patient)
+      else withheld.push({ patient, reason: permission.reason })
+      const inForce = permission.isPermitted ? permission : permission.otherwise
+      if (!permission.isPermitted && inForce !== undefined) lost.push(patient)
+      if (inForce === undefined || inForce.excluded.length === 0) continue
       restricted.push(patient)
-      excluded = permission.excluded
+      excluded = inForce.excluded
     }
   }
+  const removed = await storedAt(parts.resources, tenant, lost, job.asked.since)
   const messages = kind === 'payer' ? withheld.map(({ patient }) => `${patient} is not exported`) : []
   const passedOver = [...members.passedOver, ...bounded(messages, MAX_MESSAGES)]
-  return { patients: permitted, added: members.added, passedOver, withheld, restricted, excluded }
+  return { patients: permitted, added: members.added, passedOver, withheld, removed, restricted, excluded }
 }
 
 const PATIENT = 'Patient/'
+
+/** Returns the Patients that were stored at an instant: a partner may have received those. Returns none without an instant. */
+async function storedAt(
+  resources: Parts['resources'],
+  tenant: string,
+  patients: readonly string[],
+  instant: number | undefined,
+): Promise<readonly string[]> {
+  const stored: string[] = []
+  if (instant === undefined) return stored
+  for (let first = 0; first < patients.length; first += READ_AT_ONCE) {
+    const names = patients.slice(first, first + READ_AT_ONCE)
+    const keys = names.map((name) => toResourceKey(tenant, name))
+    const versions = await versionsAsOf(resources, keys, instant)
+    stored.push(...names.filter((_, i) => versions[i]?.deleted === false))
+  }
+  return stored
+}
 
 /** Returns the identifier value that marks the matching partner in the Group, or undefined for a Group that the payer wrote. */
 async function markOf({ resources }: Parts, { tenant, group, transactionTime }: PartnerJob): Promise<string | undefined> {

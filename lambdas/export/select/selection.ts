@@ -118,16 +118,17 @@ async function permitted(
  * `_since`.
  */
 function permissionOf(
-  { job, jobScope: { patients }, judge, ownership }: Selection,
+  { job, jobScope: { patients, removed }, judge, ownership }: Selection,
   { view }: PartnerExport,
   limits: JobLimits,
 ): (version: ResourceVersion) => boolean | Promise<boolean> {
   const { transactionTime: now, asked } = job
   const { timeZone } = judge.reading
   const rules = { ...limits, view, now, ...(timeZone === undefined ? {} : { timeZone }) }
-  const permits = (name: string): boolean => patients?.has(name) === true && !limits.restricted.has(name)
-  const isAllowedBy = (each: PartnerRules, version: ResourceVersion) =>
-    isAllowed(each, version, () => isOwnedByPatients(ownership, version, permits))
+  const isAllowedBy = (each: PartnerRules, version: ResourceVersion, isGone = false) => {
+    const isMember = (name: string): boolean => patients?.has(name) === true || (isGone && removed?.has(name) === true)
+    return isAllowed(each, version, () => isOwnedByPatients(ownership, version, (name) => isMember(name) && !limits.restricted.has(name)))
+  }
   /** Whether the resource that controls a Binary, if there is one, is data of the patients that the partner may receive. */
   const isAllowedBinary = async (binary: ResourceVersion): Promise<boolean> => {
     if (!(await isAllowedBy(rules, binary))) return false
@@ -141,7 +142,7 @@ function permissionOf(
   const wasAllowed = async (deletion: ResourceVersion): Promise<boolean> => {
     const content = await ownership.before(deletion)
     // guard: deletion-of-permitted-resource
-    return content !== undefined && content.body.length > 0 && isAllowedBy(rulesAt(rules, asked.since ?? now), content)
+    return content !== undefined && content.body.length > 0 && isAllowedBy(rulesAt(rules, asked.since ?? now), content, true)
   }
   return (version) => {
     if (version.deleted) return wasAllowed(version)
@@ -194,8 +195,11 @@ function isRequested(selection: Selection, version: ResourceVersion): boolean | 
   if (deleted && since === undefined) return false
   const isOld = since !== undefined && lastUpdated <= since
   if (isOld) return !deleted && jobScope.added.size > 0 && isOwnedByPatients(ownership, version, (name) => jobScope.added.has(name))
-  const { patients } = jobScope
-  return job.level === 'system' || isOwnedByPatients(ownership, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
+  const { patients, removed } = jobScope
+  // guard: deleted-patient-has-deletions-only
+  const isRemoved = (name: string): boolean => deleted && removed?.has(name) === true
+  const isOwner = (name: string): boolean => (patients?.has(name) ?? name.startsWith('Patient/')) || isRemoved(name)
+  return job.level === 'system' || isOwnedByPatients(ownership, version, isOwner)
 }
 
 /** Whether the caller may read and search the version. A deletion is visible only to callers that could see the version before it. */

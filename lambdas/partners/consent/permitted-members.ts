@@ -27,9 +27,12 @@ export type WithheldReason = DenialReason | 'no-patient' | 'no-consent' | 'conse
 /**
  * `until`: instant at which the permission ends, in milliseconds since 1970; absent: never. `excluded`: labels of data that it does not cover.
  */
+type Permission = { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
+
+/** `otherwise`: for `no-patient`, the permission that would be in force if the Patient was stored. Absent: none. */
 export type MemberPermission =
-  | { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
-  | { readonly isPermitted: false; readonly reason: WithheldReason }
+  | Permission
+  | { readonly isPermitted: false; readonly reason: WithheldReason; readonly otherwise?: Permission }
 
 /** Permission by one Consent. `providers`: those that an attestation names; absent for other Consents. */
 type Permit = { readonly permission: MemberPermission; readonly providers?: readonly PartyIdentifier[] }
@@ -76,7 +79,7 @@ export function memberJudge(context: PermissionContext): MemberJudge {
     const stored = await findStoredPatients(data, patients)
     for (const patient of patients) {
       // guard: deleted-patient-is-no-member
-      if (!stored.has(patient)) permissions.set(patient, withheld('no-patient'))
+      if (!stored.has(patient)) permissions.set(patient, withoutPatient(permissions.get(patient)!))
     }
     return permissions
   }
@@ -186,6 +189,11 @@ function permitOf(consent: Resource, { data, recipient, payer, sensitiveLabels, 
 const withheld = (reason: WithheldReason): MemberPermission => ({ isPermitted: false, reason })
 
 const ENDS: readonly ConsentFault[] = ['status', 'period']
+
+const withoutPatient = (permission: MemberPermission): MemberPermission => ({
+  ...{ isPermitted: false, reason: 'no-patient' },
+  ...(permission.isPermitted ? { otherwise: permission } : {}),
+})
 
 /** Reasons by how much they explain to the operator, the least first. */
 const RANKS: readonly WithheldReason[] = ['no-consent', 'consent-not-complied-with', 'consent-ended', 'denied']
