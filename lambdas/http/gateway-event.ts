@@ -126,14 +126,21 @@ const UNSENDABLE: Issue = {
 const told = ({ 'content-type': _, ...headers }: HttpResponse['headers'], status: number, issue: Issue): HttpResponse =>
   toHttpResponse({ status, headers, body: operationOutcomeOf([issue]) })
 
+/** Matches the last segment of the paths at which POST only reads. */
+const READ_BY_POST = /(_search|\$(everything|docref|validate|apply-fhirpath))$/
+
 /**
- * Replaces a response that is too large. GET, searches and errors become 403.
+ * Replaces a response that is too large. Reads and errors become 403.
  * Any other request is done: its response keeps the status, with a warning in place of the content.
  */
 function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
-  const limit = `The answer is longer than ${LARGEST_RESULT} bytes, which cannot be sent here`
-  const isRead = httpMethod === 'GET' || resource.endsWith('/_search')
+  const limit = `The response is longer than ${LARGEST_RESULT} bytes`
+  const isRead = httpMethod === 'GET' || READ_BY_POST.test(resource)
   return isRead || status >= 300
-    ? told(headers, 403, { severity: 'error', code: 'too-costly', text: `${limit}: ask for less by _count, _elements or without _pretty` })
-    : told(headers, status, { severity: 'warning', code: 'too-long', text: `${limit}. What was asked for is done` })
+    ? told(headers, 403, {
+        severity: 'error',
+        code: 'too-costly',
+        text: `${limit}: lower _count, use _elements, or omit _pretty`,
+      })
+    : told(headers, status, { severity: 'warning', code: 'too-long', text: `${limit}. The request is done` })
 }

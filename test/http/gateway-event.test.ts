@@ -71,7 +71,8 @@ describe('a response', () => {
   const large = { status: 200, headers: { ...JSON_HEADERS, etag: 'W/"1"' }, body: [bytes(JSON.stringify({ a: '"'.repeat(2_500_000) }))] }
 
   it('is 403 too-costly if it is too large and only read', () => {
-    for (const read of [event(), event({ httpMethod: 'POST', resource: '/{type}/_search' })]) {
+    const posts = ['/{type}/_search', '/{type}/{id}/$everything', '/{type}/$docref', '/{type}/$validate', '/$apply-fhirpath']
+    for (const read of [event(), ...posts.map((resource) => event({ httpMethod: 'POST', resource }))]) {
       const { statusCode, headers, body } = resultOf(read, large)
       expect([statusCode, headers['content-type']]).toEqual([403, 'application/fhir+json; charset=utf-8'])
       expect(JSON.parse(body)).toMatchObject({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'too-costly' }] })
