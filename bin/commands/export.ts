@@ -5,6 +5,7 @@ import { requestAssertionToken } from '../client/assertion-token.ts'
 import { renewingAuthorizer } from '../client/token-renewal.ts'
 import { type ExportResult, runExport } from '../export/export-client.ts'
 import { ExportFault } from '../export/export-fault.ts'
+import { readExportState } from '../export/export-state.ts'
 import type { RequestedExport } from '../export/kick-off.ts'
 import type { OmittedTypes } from '../export/manifest.ts'
 import { DEFAULT_RETRY_POLICY } from '../export/retrying-requests.ts'
@@ -71,7 +72,7 @@ const exporting = new Command('export')
   .addOption(sigv4Option().conflicts(['client', 'key', 'secretFile', 'tenant']))
   .option('--scope <scopes>', 'scopes that the client requests with its key', 'system/*.rs')
   .option('--parallel <number>', 'files under way at once, 1 to 16', parallel, 4)
-  .option('--keep', 'Ctrl-C leaves the job to the next run, and does not take it back')
+  .option('--keep', 'Ctrl-C leaves the job to the next run instead of cancelling it')
   // Without this, commander exits with 1 for a wrong option.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : CODES.usage))
   .action(run)
@@ -122,10 +123,18 @@ async function run(input: Options, command: Command): Promise<void> {
     printResult(exported)
     if (exported.errors.length + exported.warnings.length > 0) process.exitCode = CODES.errors
   } catch (error) {
-    process.exitCode = ending.signal.aborted ? CODES.interrupted : codeOf(error)
-    const left = options.keep ? 'the next run goes on' : 'nothing is left of it'
-    warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : errorLine(error, options.to, reason))
+    const isInterrupted = ending.signal.aborted
+    process.exitCode = isInterrupted ? CODES.interrupted : codeOf(error)
+    if (!isInterrupted || error instanceof ExportFault) warn(errorLine(error, options.to, reason))
+    if (isInterrupted) warn(`Interrupted: ${await interruptionOf(options)}`)
   }
+}
+
+/** Returns what an interruption leaves. The stored state decides, because the server may not have cancelled the job. */
+async function interruptionOf({ to, keep }: Options): Promise<string> {
+  const state = await readExportState(to).catch(() => undefined)
+  if (state?.job !== undefined) return 'run the same command again to continue'
+  return `the export is cancelled${keep ? '' : '. With --keep, the next run continues it'}`
 }
 
 function codeOf(error: unknown): number {

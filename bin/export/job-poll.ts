@@ -35,5 +35,5 @@ export async function pollJob(job: string, options: RequestOptions, onProgress: 
 export async function cancelJob(job: string, options: RequestOptions): Promise<void> {
   const { status, text } = await sendWithRetries(job, { method: 'DELETE', headers: { accept: 'application/fhir+json' } }, options)
   if (status >= 300 && status !== 404 && status !== 410)
-    throw new ExportFault('refused', `It is not taken back: ${status}${outcomeSuffixOf(text)}`)
+    throw new ExportFault('refused', `The job could not be cancelled: ${status}${outcomeSuffixOf(text)}`)
 }

@@ -1,5 +1,5 @@
 /** Output and exit codes of `fhir export`, for operators that run it each night. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { errorMessageOf } from '../../bin/output.ts'
@@ -7,7 +7,7 @@ import type { Manifest } from '../../lambdas/export/job/manifest.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { type PreparedResponse, rangeResponder, startBulkServer } from './export/bulk-server.ts'
-import { runFhir } from './process.ts'
+import { runFhir, startFhir } from './process.ts'
 
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'
 const outcome = (severity: string): string =>
@@ -104,6 +104,30 @@ describe('fhir export', () => {
   ])('exits with 2 for wrong options: %j', async (options, reason) => {
     expect(await runFhir('export', ...options)).toMatchObject({ code: 2, err: expect.stringContaining(reason) })
     expect(existsSync('x')).toBe(false)
+  })
+
+  it.each([
+    ['cancels the job', [], 202, '', 'the export is cancelled. With --keep, the next run continues it'],
+    ['leaves the job to the next run with --keep', ['--keep'], 202, '', 'run the same command again to continue'],
+    [
+      'says that the server did not cancel the job',
+      [],
+      403,
+      'fhir: The job could not be cancelled: 403\n',
+      'run the same command again to continue',
+    ],
+  ])('on Ctrl-C %s, and exits with 130', async (_, options, status, reason, rest) => {
+    const { base } = await startBulkServer({
+      'GET /Patient/$export': [KICKED],
+      'GET /export/1': [{ status: 202, headers: { 'x-progress': '10%', 'retry-after': '3600' } }],
+      'DELETE /export/1': [{ status }],
+    })
+    const folder = newFolder()
+    const running = startFhir('export', '--to', folder, '--from', base, '--data', join(folder, 'none'), '--patients', ...options)
+    running.child.stderr!.on('data', (data) => String(data).includes('10%') && running.child.kill('SIGINT'))
+    const { code, out, err } = await running.ended
+    expect([code, out, err]).toEqual([130, '', `${base}/export/1\n10%\n${reason}fhir: Interrupted: ${rest}\n`])
+    expect(readdirSync(folder)).toEqual(['export-state.json'])
   })
 })
 

@@ -7,9 +7,12 @@ import { runAtEnd } from '../fixtures/at-end.ts'
 export type ProcessResult = { readonly code: number | null; readonly out: string; readonly err: string }
 
 /** Runs a command to its end. */
-export function runFhir(...args: readonly string[]): Promise<ProcessResult> {
+export const runFhir = (...args: readonly string[]): Promise<ProcessResult> => startFhir(...args).ended
+
+/** Starts a command. `ended`: resolves when it has ended. */
+export function startFhir(...args: readonly string[]): { readonly child: ChildProcess; readonly ended: Promise<ProcessResult> } {
   const child = spawn(process.execPath, ['bin/fhir.js', ...args])
-  return ended(child)
+  return { child, ended: ended(child) }
 }
 
 /** Runs a command in another environment. */
