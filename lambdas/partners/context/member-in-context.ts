@@ -4,6 +4,7 @@
  */
 import { ownGroupsOf } from '../../access/partner-access.ts'
 import type { IdentifierText } from '../../fhir/identifier-text.ts'
+import { sliceArray } from '../../fhir/json-slices.ts'
 import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Partner } from '../../ports/rows/clients.ts'
@@ -12,7 +13,7 @@ import { memberJudge } from '../consent/permitted-members.ts'
 import { covers, endOf, itemsOf, referenceOf } from '../elements.ts'
 import { markOfGroup } from '../groups/group-mark.ts'
 import { groupEndOf, isGroupInForce } from '../groups/group-period.ts'
-import { escapeValue, findMatches, type MemberData, readCurrent } from '../member-data.ts'
+import { escapeValue, findMatches, type MemberData, readBodies } from '../member-data.ts'
 
 /** `data`: data of the tenant. `client`: id of the partner's client. `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
 export type MemberContextRequest = {
@@ -89,10 +90,10 @@ async function findMembership({ data, client, partner, now }: MemberContextReque
   const { ids } = await findMatches(data, 'Group', [...own, ['member', PATIENT + patient]], MAX_GROUPS)
   let attested: Membership | undefined
   for (let first = 0; first < ids.length; first += AT_ONCE) {
-    const groups = await readCurrent(data, 'Group', ids.slice(first, first + AT_ONCE))
+    const groups = await readGroups(data, ids.slice(first, first + AT_ONCE))
     const memberships = groups.flatMap((group): readonly Membership[] => {
-      const until = group === undefined ? Number.NEGATIVE_INFINITY : Math.max(...endsIn(data, group, patient, now))
-      if (group === undefined || until === Number.NEGATIVE_INFINITY) return []
+      const until = Math.max(...endsIn(data, group, patient, now))
+      if (until === Number.NEGATIVE_INFINITY) return []
       const attestedBy = partner.kind === 'provider' ? markOfGroup(group) : undefined
       return [{ group: group.id!, until, ...(attestedBy === undefined ? {} : { attestedBy }) }]
     })
@@ -101,6 +102,20 @@ async function findMembership({ data, client, partner, now }: MemberContextReque
     attested = longestOf([...memberships, ...(attested === undefined ? [] : [attested])])
   }
   return attested
+}
+
+/**
+ * Returns the stored Groups without their contained resources. A match of many members may contain megabytes of sent persons, which would
+ * delay other requests.
+ */
+async function readGroups(data: MemberData, ids: readonly string[]): Promise<readonly Resource[]> {
+  const groups: Resource[] = []
+  for (const body of await readBodies(data, 'Group', ids)) {
+    if (body === undefined) continue
+    const { rest } = await sliceArray(body, 'contained', data.pause)
+    groups.push(JSON.parse(Buffer.concat(rest).toString()) as Resource)
+  }
+  return groups
 }
 
 const longestOf = (memberships: readonly Membership[]): Membership | undefined => memberships.toSorted((a, b) => b.until - a.until)[0]

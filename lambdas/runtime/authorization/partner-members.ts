@@ -1,6 +1,7 @@
 /** Members in context of the tokens of partners, from stored Groups and Consents. Each is recorded before its token is issued. */
 import type { MemberLimits } from '../../access/access.ts'
 import type { PartnerMembers } from '../../auth/endpoint.ts'
+import { yieldIfDue } from '../../interactions/time-slices.ts'
 import { findMemberOf } from '../../partners/context/member-in-context.ts'
 import { writeDisclosures } from '../../partners/disclosures/disclosures.ts'
 import type { MemberData } from '../../partners/member-data.ts'
@@ -30,7 +31,7 @@ export function partnerMembers({ heads, index, reading, config, clock, disclosur
   return {
     async find({ id: client, partner }, tenant, name) {
       if (partner === undefined) return undefined
-      const data: MemberData = { tenant, heads, index: index(), reading: await reading(tenant) }
+      const data: MemberData = { tenant, heads, index: index(), reading: await reading(tenant), pause: yieldIfDue }
       const found = await findMemberOf({ ...{ data, client, partner, payer, sensitiveLabels }, now: clock.now() }, name)
       if (found === undefined) return undefined
       const { patient, group, until, excluded } = found
