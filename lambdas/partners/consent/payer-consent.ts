@@ -59,23 +59,20 @@ export function judgePayerConsent(consent: Resource, context: ConsentContext): C
 /** `recipient`: absent for a client of this payer; the recipient in the Consent applies instead. `longest`: in milliseconds. */
 type SentConsentContext = Omit<ConsentContext, 'recipient'> & { readonly recipient?: readonly PartyIdentifier[]; readonly longest: number }
 
+const judgeSentConsent = (consent: Resource, { recipient = recipientsOf(consent), ...context }: SentConsentContext): ConsentVerdict =>
+  judgePayerConsent(consent, { ...context, recipient })
+
 /**
  * Returns the instant until which the Consent permits the disclosure, at most `longest` milliseconds from now, or undefined if it does not.
  */
-export function permissionOf(
-  consent: Resource,
-  { recipient = recipientsOf(consent), longest, ...context }: SentConsentContext,
-): number | undefined {
-  const verdict = judgePayerConsent(consent, { ...context, recipient })
-  return verdict.isCompliedWith ? Math.min(verdict.until ?? Number.POSITIVE_INFINITY, context.now + longest) : undefined
+export function permissionOf(consent: Resource, context: SentConsentContext): number | undefined {
+  const verdict = judgeSentConsent(consent, context)
+  return verdict.isCompliedWith ? Math.min(verdict.until ?? Number.POSITIVE_INFINITY, context.now + context.longest) : undefined
 }
 
 /** Returns the rule that the Consent breaks, or undefined if it permits the disclosure. */
-export function consentFaultOf(
-  consent: Resource,
-  { recipient = recipientsOf(consent), ...context }: SentConsentContext,
-): ConsentFault | undefined {
-  const verdict = judgePayerConsent(consent, { ...context, recipient })
+export function consentFaultOf(consent: Resource, context: SentConsentContext): ConsentFault | undefined {
+  const verdict = judgeSentConsent(consent, context)
   return verdict.isCompliedWith ? undefined : verdict.fault
 }
 
