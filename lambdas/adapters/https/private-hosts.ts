@@ -32,6 +32,10 @@ export async function fetchBlockReason(url: string, mayReach: AddressFilter): Pr
   return walled === undefined ? undefined : privateAddressMessage(walled.address, host)
 }
 
+/** Whether the filter rejects no address of the host of the URL. `written`: hosts that the operator lists. */
+export const mayFetch = async (url: string, written: readonly string[]): Promise<boolean> =>
+  (await fetchBlockReason(url, addressFilterOf(written))) === undefined
+
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
 
 export const privateAddressMessage = (address: string, host: string): string =>

@@ -37,8 +37,8 @@ export const fetchPublishedDocument: FetchDocument = async (url) => {
 
 /** Whether the server may fetch keys from the host of the URI. Loads its code at the first call, because registrations are rare. */
 export const mayFetchKeys = async (uri: string): Promise<boolean> => {
-  const { addressFilterOf, fetchBlockReason } = await import('../../adapters/https/private-hosts.ts')
-  return (await fetchBlockReason(uri, addressFilterOf(config().privateHosts))) === undefined
+  const { mayFetch } = await import('../../adapters/https/private-hosts.ts')
+  return mayFetch(uri, config().privateHosts)
 }
 
 /**

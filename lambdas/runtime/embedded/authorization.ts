@@ -2,7 +2,7 @@
 import { ADMIN_SCOPE } from '../../access/scopes.ts'
 import { jwksCache } from '../../access/verification/jwks-cache.ts'
 import { FilesystemSigningKeys } from '../../adapters/filesystem/signing-keys.ts'
-import { addressFilterOf, fetchBlockReason } from '../../adapters/https/private-hosts.ts'
+import { mayFetch } from '../../adapters/https/private-hosts.ts'
 import { UnusableFileError } from '../../adapters/sqlite-file/open-file.ts'
 import { type OpenedGrants, openGrants } from '../../adapters/sqlite-grants/open-grants.ts'
 import { addLaunch } from '../../auth/administration/administration.ts'
@@ -169,7 +169,7 @@ function portsOf(
     seal,
     choices: config,
     keySource: jwksCache({ fetchDocument, clock, report }),
-    mayFetchKeys: async (uri) => (await fetchBlockReason(uri, addressFilterOf(config.privateHosts))) === undefined,
+    mayFetchKeys: (uri) => mayFetch(uri, config.privateHosts),
     checkPassword: passwordCheck({ users: stores.users, passwords: new Passwords() }),
     patients,
     patientsOf,

@@ -1,7 +1,7 @@
 /** Registration of apps by invitation. https://www.rfc-editor.org/rfc/rfc7591, https://www.rfc-editor.org/rfc/rfc7592 */
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { addressFilterOf, fetchBlockReason } from '../../../lambdas/adapters/https/private-hosts.ts'
+import { mayFetch } from '../../../lambdas/adapters/https/private-hosts.ts'
 import { inviteClient } from '../../../lambdas/auth/administration/invite-client.ts'
 import type { NewInvitation } from '../../../lambdas/auth/clients/invitations.ts'
 import {
@@ -246,7 +246,7 @@ describe('keys at a URI', () => {
     auth = await createAuthorization({
       async mayFetchKeys(uri) {
         checked.push(uri)
-        return (await fetchBlockReason(uri, addressFilterOf(['192.168.7.7']))) === undefined
+        return mayFetch(uri, ['192.168.7.7'])
       },
     })
   })
