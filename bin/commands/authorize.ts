@@ -36,7 +36,7 @@ export const withServerAccessOptions = (
 ): Command =>
   command
     .option('--to <url>', BASE_URL_HELP, parseBaseUrl)
-    .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
+    .addOption(dataOption('data folder of a server on this machine, which issues the token'))
     .option('--tenant <name>', `tenant of ${tenantOwner}, if the server has tenants (default: "default")`)
     .option('--client <id>', `a client that is registered with the server, for ${scopes}`)
     .option('--secret-file <file>', 'the secret of the client; - for standard input')

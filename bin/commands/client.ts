@@ -64,7 +64,7 @@ const registering = (command: Command, usual = { name: '', tenant: '' }): Comman
     .option('--scope <scopes>', 'scopes the client may request, as "system/*.rs" (repeatable; separate several by spaces)', collectOption)
     .option(
       '--redirect-uri <uri>',
-      'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
+      'redirect URI of logins: https, com.example.app:/…, or a loopback address. http://127.0.0.1/callback and http://[::1]/callback permit every port (repeatable)',
       collectOption,
     )
     .option('--tenant <name>', `tenant the client may access, * for all (repeatable)${usual.tenant}`, collectOption)
@@ -81,17 +81,17 @@ const registering = (command: Command, usual = { name: '', tenant: '' }): Comman
 const adding = new Command('add')
   .description('register a client; its secret is shown this once')
   .argument(id, idMeaning)
-  .addOption(new Option('--secret', 'it has a secret, which is made').conflicts(['newKey', 'jwks', 'jwksUri', 'public']))
+  .addOption(new Option('--secret', 'create a secret').conflicts(['newKey', 'jwks', 'jwksUri', 'public']))
   .addOption(
-    new Option('--new-key <file>', 'it signs with a key, which is made: the private JSON Web Key is written into the file').conflicts([
+    new Option('--new-key <file>', 'create a key: the private JSON Web Key is written to the file').conflicts([
       'jwks',
       'jwksUri',
       'public',
     ]),
   )
-  .addOption(new Option('--jwks <file>', 'it signs with keys: the public ones, a JSON Web Key Set').conflicts(['jwksUri', 'public']))
-  .addOption(new Option('--jwks-uri <url>', 'it signs with keys, published at an https URL').conflicts('public'))
-  .option('--public', 'it cannot keep a secret: an app in a browser or on a telephone')
+  .addOption(new Option('--jwks <file>', 'public keys of the client: a JSON Web Key Set').conflicts(['jwksUri', 'public']))
+  .addOption(new Option('--jwks-uri <url>', 'https URL at which the client publishes its keys').conflicts('public'))
+  .option('--public', 'register no secret and no key, for an app in a browser or on a phone')
 
 const add = registering(adding, { name: ' (default: the id)', tenant: ' (default: "default")' }).action(
   async (clientId: string, options: Added) => {
@@ -151,7 +151,7 @@ const list = new Command('list')
     const clients = await withAdministration(options, ({ clients }) => clients.list())
     if (options.json) return print(clients.map((client) => `${JSON.stringify(describeClient({ client }))}\n`).join(''))
     if (clients.length === 0) return print('There are no clients\n')
-    print(formatTable([['ID', 'PROVES ITSELF BY', 'TENANTS', 'SCOPES'], ...clients.map(clientRowOf)]))
+    print(formatTable([['ID', 'AUTHENTICATES BY', 'TENANTS', 'SCOPES'], ...clients.map(clientRowOf)]))
   })
 
 const rotate = new Command('rotate')
@@ -254,7 +254,7 @@ function authenticationOf({ secret, jwks, jwksUri, public: isPublic }: Added): N
   if (isPublic) return { kind: 'public' }
   const keys = keysOf({ jwks, jwksUri })
   if (keys === undefined)
-    throw new Error('Say how the client proves itself: --secret, --new-key FILE, --jwks FILE, --jwks-uri URL or --public')
+    throw new Error('Choose how the client authenticates: --secret, --new-key FILE, --jwks FILE, --jwks-uri URL or --public')
   return keys
 }
 

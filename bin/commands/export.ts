@@ -43,7 +43,7 @@ type Options = {
 const CODES = { usage: 2, failed: 3, errors: 4, unreachable: 5, interrupted: 130 } as const
 
 const exporting = new Command('export')
-  .description('export everything, all patients or a group into NDJSON files; run again, it goes on where it was cut off')
+  .description('export everything, all patients or a group into NDJSON files. Run it again to continue an export that was cut off')
   .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
   .option('--from <url>', BASE_URL_HELP, parseBaseUrl)
   .addOption(
@@ -57,21 +57,21 @@ const exporting = new Command('export')
   .addOption(
     new Option(
       '--since-last',
-      'only what was changed since the last export of the same into the folder; each has a folder in it',
+      'only changes since the last export of the same request into the folder; each export gets its own subfolder',
     ).conflicts('since'),
   )
   .option('--until <instant>', 'only what was changed before it', instant)
   .option('--elements <names>', 'these elements only, as Patient.name or id, with commas', collectOption)
   .option('--type-filter <search>', 'only what it matches of its type, as Observation?status=final; several times', collectOption)
   .option('--patient <id>', 'this one only, of all patients or the group; several times', collectOption)
-  .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
+  .addOption(dataOption('data folder of a server on this machine, which issues the token'))
   .option('--tenant <name>', 'tenant of the resources, if the server has tenants (default: "default")')
   .option('--client <id>', 'a client that is registered with the server')
   .addOption(new Option('--key <file>', 'its private JSON Web Key').conflicts('secretFile'))
   .option('--secret-file <file>', 'or its secret, of servers that let it export; - for standard input')
   .addOption(sigv4Option().conflicts(['client', 'key', 'secretFile', 'tenant']))
   .option('--scope <scopes>', 'scopes that the client requests with its key', 'system/*.rs')
-  .option('--parallel <number>', 'files under way at once, 1 to 16', parallel, 4)
+  .option('--parallel <number>', 'concurrent downloads, 1 to 16', parallel, 4)
   .option('--keep', 'Ctrl-C leaves the job to the next run instead of cancelling it')
   // Without this, commander exits with 1 for a wrong option.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : CODES.usage))
@@ -84,9 +84,9 @@ export const exportCommand = withExamples(exporting, [
 ]).addHelpText(
   'after',
   `
-Ends with 0: all is there; 1: something else, as a full disk or a file that is not what the server says; 2: an option is wrong;
-3: the server refuses the export, or could not finish it; 4: all files are there, but the server tells what it could not export, or left out;
-5: the server cannot be reached, or stays busy; 130: Ctrl-C`,
+Exit codes: 0: the export is complete; 1: another failure, such as a full disk or a file that differs from the manifest; 2: an option is wrong;
+3: the server refuses the export, or it failed there; 4: all files are complete, but the server reports resources that it could not export or
+left out; 5: the server cannot be reached, or stays busy; 130: Ctrl-C`,
 )
 
 function instant(text: string): string {

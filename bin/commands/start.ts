@@ -63,7 +63,7 @@ function checkAccess({ access, tenancy }: Config, host: string, baseUrl: string)
     throw new Error('FHIR_TENANCY=on needs tokens, which say whose data a request is about: leave --open out')
   if (access === 'token' && !isLocal && url.protocol !== 'https:')
     throw new Error(
-      'Tokens and passwords must not be sent in the clear: beyond this machine give --base-url https://…, of what stands before the server',
+      'Tokens and passwords must not be sent in the clear: give --base-url https://…, the address of the proxy before the server',
     )
 }
 

@@ -72,7 +72,7 @@ export async function runExport(options: ExportOptions): Promise<ExportResult> {
 async function unusedState(folder: string): Promise<ExportState> {
   const found = (await readdir(folder)).find((name) => name === MANIFEST || EXPORT_FILE_NAME.test(name))
   if (found === undefined) return {}
-  throw new Error(`${folder} has a ${found} that is of no export of this program: give a folder of its own`)
+  throw new Error(`${folder} has a ${found} that this command did not write: name another folder`)
 }
 
 /** Returns the manifest of the stored job if that has the same request. Otherwise starts a new job. */

@@ -217,7 +217,10 @@ describe('fhir client', () => {
     const text = join(newFolder(), 'text.json')
     writeFileSync(text, '{"keys":[{"d":"private"}]}')
     for (const [args, err] of [
-      [['a', '--scope', 'launch'], 'Say how the client proves itself: --secret, --new-key FILE, --jwks FILE, --jwks-uri URL or --public'],
+      [
+        ['a', '--scope', 'launch'],
+        'Choose how the client authenticates: --secret, --new-key FILE, --jwks FILE, --jwks-uri URL or --public',
+      ],
       [
         ['a', ...APP, '--redirect-uri', 'javascript:alert(1)'],
         'The redirect URI "javascript:alert(1)" has a scheme that is neither https nor of an app, as com.example.app:/callback',

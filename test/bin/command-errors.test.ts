@@ -40,7 +40,7 @@ describe('The fhir command', () => {
       [['start', '--data', data, '--port', '1'], /^fhir: The data folder .* is in use by another process\n$/],
       [
         ['start', '--memory', '--host', '0.0.0.0'],
-        /^fhir: Tokens and passwords must not be sent in the clear: .* give --base-url https:\/\/…, .*\n$/,
+        /^fhir: Tokens and passwords must not be sent in the clear: give --base-url https:\/\/…, .*\n$/,
       ],
       [['start', '--memory', '--open', '--host', '0.0.0.0'], /^fhir: With --open the server listens on loopback addresses only: .*\n$/],
       [

@@ -165,7 +165,9 @@ describe('A server with token access', () => {
     }
     await server.stop()
     const stopped = await runFhir('launch', '--client', 'demo', '--data', data)
-    expect(stopped.err).toBe(`fhir: No server runs on ${data}: a launch counts for ten minutes, of one that runs\n`)
+    expect(stopped.err).toBe(
+      `fhir: No server runs on ${data}: start it, because a launch is valid for ten minutes and only on a running server\n`,
+    )
     const file = readdirSync(join(data, 'audit')).find((name) => !name.includes('commands'))!
     const records = readFileSync(join(data, 'audit', file), 'utf8')
       .trim()

@@ -9,7 +9,8 @@ import { noServerMessage, queryServerAt, type ServerLocation } from './server-so
  */
 export async function requestLaunchAt(place: ServerLocation, launched: LaunchRequest): Promise<string> {
   const token = await queryServerAt(place, 'launch', JSON.stringify(launched))
-  if (token === undefined) throw new Error(`${noServerMessage(place)}: a launch counts for ten minutes, of one that runs`)
+  if (token === undefined)
+    throw new Error(`${noServerMessage(place)}: start it, because a launch is valid for ten minutes and only on a running server`)
   return token
 }
 

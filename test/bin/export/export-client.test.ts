@@ -226,7 +226,7 @@ describe('A folder', () => {
     const server = await startBulkServer({ 'GET /$export': [KICKED] })
     const folder = newFolder()
     writeFileSync(join(folder, name), 'mine')
-    await expect(exported(server, folder)).rejects.toThrow(`has a ${name} that is of no export of this program`)
+    await expect(exported(server, folder)).rejects.toThrow(`has a ${name} that this command did not write`)
     expect([server.requests, readFileSync(join(folder, name), 'utf8')]).toEqual([[], 'mine'])
   })
 
