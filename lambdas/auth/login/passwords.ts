@@ -3,7 +3,7 @@
  * https://www.rfc-editor.org/rfc/rfc7914
  *
  * Guarantees
- * - A check for an unknown user takes as long as one for a registered user, also if the stored hash has a lower cost than new hashes.
+ * - A check for an unknown user takes as long as one for a registered user whose hash has the current cost.
  * - Two passwords are hashed at once, and at most `MOST_WAITING` calls wait. Of more calls, the last one of the network with most waiting
  *   calls throws the fault `overloaded` and changes nothing.
  * - Networks take turns, so attempts from one network delay another network by one turn only.
@@ -79,23 +79,13 @@ export class Passwords {
   async #derived(typed: string, salt: Buffer, cost: ScryptCost, network = ''): Promise<Buffer> {
     await this.#turn(network)
     try {
-      const derived = await this.#derive(normalized(typed), salt, cost)
-      const missing = this.#missingBlocks(cost)
-      // guard: outdated-password-takes-as-long
-      if (missing > 0) await this.#derive('', salt, { ...cost, p: missing })
-      return derived
+      return await this.#derive(normalized(typed), salt, cost)
     } finally {
       // Let the next waiter run without lowering `#working`, so that no new call takes its slot.
       const next = this.#waiting.next()
       if (next === undefined) this.#working--
       else next.run()
     }
-  }
-
-  /** Returns the `p` of a further derivation after which both together have the current cost. Returns 0 or less if it needs none. */
-  #missingBlocks({ N, r, p }: ScryptCost): number {
-    const current = this.#cost
-    return Math.floor((current.N * current.r * current.p) / (N * r)) - p
   }
 
   async #turn(network: string): Promise<void> {
@@ -126,7 +116,7 @@ export const isPassword = (typed: string): boolean =>
 const normalized = (typed: string): string => typed.normalize('NFC')
 
 const deriveByScrypt: Derive = (typed, salt, { N, r, p }) => {
-  const options: ScryptOptions = { N, r, p, maxmem: 256 * (N + p) * r }
+  const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r }
   return new Promise((resolve, reject) =>
     scrypt(typed, salt, HASH, options, (error, derived) => (error === null ? resolve(derived) : reject(error))),
   )
