@@ -27,16 +27,24 @@ function subsetted(meta: unknown): Element {
 }
 
 /**
- * Whether the view may change or hide a stored resource. False for most types without parsing the body: a second `resourceType` is that of a
- * resource inside it. Stored member names contain no escapes.
+ * Whether the view may change or hide a stored resource. False for most resources without parsing the body: neither the type nor one of the
+ * resources inside has a rule. A Group of a match contains thousands of Patients. Stored member names contain no escapes.
  */
 export function mayChange(type: string, body: Buffer, view: View): boolean {
   if (rulesFor(type, view).length > 0) return true
-  const first = body.indexOf(RESOURCE_TYPE)
-  return body.indexOf(RESOURCE_TYPE, first + RESOURCE_TYPE.length) >= 0
+  for (let at = body.indexOf(RESOURCE_TYPE); at >= 0; at = body.indexOf(RESOURCE_TYPE, at + RESOURCE_TYPE.length)) {
+    const [, name] = TYPE_NAME.exec(body.toString('latin1', at, at + LONGEST)) ?? []
+    // guard: unreadable-type-may-have-a-rule
+    if (name === undefined || rulesFor(name, view).length > 0) return true
+  }
+  return false
 }
 
 const RESOURCE_TYPE = Buffer.from('resourceType"')
+/** Member `resourceType` with a value without escapes. */
+const TYPE_NAME = /^resourceType"\s*:\s*"([A-Za-z]+)"/
+/** Maximum bytes of such a member that are read. */
+const LONGEST = 100
 
 /** Returns the shown parts of a resource, which may be inside another one. `otherwise`: rule for a type without one. */
 function partsOf(resource: Resource, view: View, options: ViewOptions, otherwise?: ViewRule): Resource | undefined {

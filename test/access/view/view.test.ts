@@ -217,11 +217,23 @@ describe('A view', () => {
     }
     const scenario = { resourceType: 'ExampleScenario', instance: [{ resourceId: 'a', resourceType: 'Claim' }] }
     expect(seen(scenario)).toBe(scenario)
-    expect(mayChange('ExplanationOfBenefit', Buffer.from('{}'), 'payer')).toBe(true)
-    expect(mayChange('Observation', Buffer.from('{"resourceType":"Observation","contained":[{"resourceType" :"Claim"}]}'), 'payer')).toBe(
-      true,
-    )
+    const group = { resourceType: 'Group', contained: [{ resourceType: 'Patient' }], text: { div: 'the resourceType"' } }
+    expect(seen(group)).toBe(group)
+    expect(mayChange('Group', Buffer.from(JSON.stringify(group)), 'payer')).toBe(false)
   })
+
+  it.each<[what: string, type: string, body: string]>([
+    ['a type with a rule', 'ExplanationOfBenefit', '{}'],
+    ['a contained Claim', 'Observation', '{"resourceType":"Observation","contained":[{"resourceType" :"Claim"}]}'],
+    [
+      'a contained Claim after a Patient',
+      'Group',
+      '{"contained":[{"resourceType":"Patient"},{"resourceType":"Claim"}],"resourceType":"Group"}',
+    ],
+    ['a contained Claim behind white space', 'Group', `{"contained":[{"resourceType"${' '.repeat(200)}:"Claim"}]}`],
+    ['a contained Claim behind an escape', 'Group', '{"contained":[{"resourceType":"\\u0043laim"}]}'],
+    ['an entry of a Bundle', 'Bundle', '{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"Coverage"}}]}'],
+  ])('may change %s', (_, type, body) => expect(mayChange(type, Buffer.from(body), 'payer')).toBe(true))
 
   it('names the paths that a search could reveal', () => {
     expect(hiddenPathsOf('Patient', 'payer')).toEqual([])
