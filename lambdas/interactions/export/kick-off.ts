@@ -19,10 +19,9 @@ import { storeNamedPatients } from '../../export/plan/named-patients.ts'
 import { checkPartnerRequest, typeSettingsOf } from '../../export/plan/partner-types.ts'
 import { checkExportRequest } from '../../export/plan/request-check.ts'
 import { chainAccessOf, checkFilters, filterReadingOf } from '../../export/plan/type-filters.ts'
-import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import type { Resource } from '../../fhir/resource.ts'
 import { isGroupInForce } from '../../partners/groups/group-period.ts'
+import { storedGroupOf } from '../../partners/groups/stored-group.ts'
 import type { SearchAccess } from '../../search/query/condition.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { SearchContext } from '../../search/search-context.ts'
@@ -143,7 +142,8 @@ async function visibleGroup(ports: KickOffPorts, request: FhirRequest, partner: 
   const key = keyOf(request)
   const group = await readCurrentVersion(ports.resources({ ...request, access }, 'r'), key)
   if (partner === undefined) return access
-  const isInForce = isGroupInForce(parseJsonBytes(group.body) as Resource, ports.clock.now(), request.reading.timeZone)
+  const stored = await storedGroupOf(group.body, yieldIfDue)
+  const isInForce = isGroupInForce(stored, ports.clock.now(), request.reading.timeZone)
   // guard: group-in-its-period
   if (!isInForce) throw notFound(key)
   return access

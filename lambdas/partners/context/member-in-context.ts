@@ -4,7 +4,6 @@
  */
 import { ownGroupsOf } from '../../access/partner-access.ts'
 import type { IdentifierText } from '../../fhir/identifier-text.ts'
-import { sliceArray } from '../../fhir/json-slices.ts'
 import { toLocalReference } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Partner } from '../../ports/rows/clients.ts'
@@ -13,6 +12,7 @@ import { memberJudge } from '../consent/permitted-members.ts'
 import { covers, endOf, itemsOf, referenceOf } from '../elements.ts'
 import { markOfGroup } from '../groups/group-mark.ts'
 import { groupEndOf, isGroupInForce } from '../groups/group-period.ts'
+import { storedGroupOf } from '../groups/stored-group.ts'
 import { escapeValue, findMatches, type MemberData, readBodies } from '../member-data.ts'
 
 /** `data`: data of the tenant. `client`: id of the partner's client. `payer`: identifiers of this payer. `now`: milliseconds since 1970. */
@@ -104,17 +104,9 @@ async function findMembership({ data, client, partner, now }: MemberContextReque
   return attested
 }
 
-/**
- * Returns the stored Groups without their contained resources. A match of many members may contain megabytes of sent persons, which would
- * delay other requests.
- */
 async function readGroups(data: MemberData, ids: readonly string[]): Promise<readonly Resource[]> {
   const groups: Resource[] = []
-  for (const body of await readBodies(data, 'Group', ids)) {
-    if (body === undefined) continue
-    const { rest } = await sliceArray(body, 'contained', data.pause)
-    groups.push(JSON.parse(Buffer.concat(rest).toString()) as Resource)
-  }
+  for (const body of await readBodies(data, 'Group', ids)) if (body !== undefined) groups.push(await storedGroupOf(body, data.pause))
   return groups
 }
 
