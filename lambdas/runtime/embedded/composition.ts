@@ -251,7 +251,7 @@ export function composeServerCore(
   )
   return {
     serve(http, requestId) {
-      exports.giveWay()
+      exports.giveWay(http.path)
       return withPackages(() => definitions.whenKnown(() => serve(http, requestId)))
     },
     serveWithoutStores: serve,

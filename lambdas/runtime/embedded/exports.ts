@@ -17,6 +17,7 @@ import { DISCLOSURES_FOLDER } from '../control/lost-files.ts'
 import { additionalResourcesOf } from '../export-rules-setting.ts'
 import { transmittingPayerOf } from '../payer-identity.ts'
 import { searchContextOf } from '../search-context.ts'
+import { countRequest } from '../threads/export/cpu-share.ts'
 import { ThreadedWorkflow } from '../threads/export/threaded-workflow.ts'
 import type { Authorization } from './authorization.ts'
 import type { Stores } from './stores.ts'
@@ -47,8 +48,8 @@ export type Exports = {
   /** Records of disclosures to partners. */
   readonly disclosures: BlobStore
   readonly matchLimits: MatchLimits
-  /** Counts a request. Running exports then pause for requests. */
-  readonly giveWay: () => void
+  /** Counts a request by its path. Running exports then pause for requests. */
+  readonly giveWay: (path: string) => void
   readonly close: () => Promise<void>
 }
 
@@ -147,7 +148,7 @@ export async function openExports({
   return {
     exports: { rows, blobs, workflow: exporter, urls: links, settings: { groupTypes, additionalResources }, report },
     ...{ disclosures, links, matchLimits: limits },
-    giveWay: () => void Atomics.add(requests, 0, 1),
+    giveWay: (path) => countRequest(requests, path),
     close: () => all.disposeAsync(),
   }
 }

@@ -8,6 +8,16 @@ export const CPU_SHARE_DIVISOR = 5
 const SMALL = 3
 /** Maximum pause in milliseconds, because clients may have stopped sending requests meanwhile. */
 const LONGEST = 1_000
+/** Path of the status of a job. */
+const STATUS = /^\/export\/[^/]+$/
+
+/**
+ * Counts a request for `pauseAfter`. Status requests do not count, or a job would pause whenever its client asks for it. `path`: below the
+ * base URL.
+ */
+export function countRequest(requests: Int32Array, path: string): void {
+  if (!STATUS.test(path)) Atomics.add(requests, 0, 1)
+}
 
 export class CpuShare {
   readonly #isSmall: boolean
@@ -19,7 +29,7 @@ export class CpuShare {
 
   /**
    * Returns the milliseconds to pause after `worked` milliseconds of processor time. 0 on a larger machine, or if no request arrived since
-   * the last call. `requests`: number of requests since the server started.
+   * the last call. `requests`: number of counted requests since the server started.
    */
   pauseAfter(worked: number, requests: number): number {
     const isAsked = requests !== this.#seen

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../../lambdas/adapters/filesystem/blob-store.ts'
 import { ExportFault } from '../../../../lambdas/export/job/export-fault.ts'
-import { CPU_SHARE_DIVISOR, CpuShare } from '../../../../lambdas/runtime/threads/export/cpu-share.ts'
+import { CPU_SHARE_DIVISOR, CpuShare, countRequest } from '../../../../lambdas/runtime/threads/export/cpu-share.ts'
 import { type DiskSpace, readDiskSpace, withDiskReserve } from '../../../../lambdas/runtime/threads/export/disk-reserve.ts'
 import { exportPartsOf, kickOff, readJob, runExportJob } from '../../../export/export-run.ts'
 import { newFolder } from '../../../fixtures/at-end.ts'
@@ -20,6 +20,17 @@ describe('An export', () => {
     expect(room.pauseAfter(10, 4)).toBe(10 * (CPU_SHARE_DIVISOR - 1))
     expect(room.pauseAfter(10, 4)).toBe(0)
     expect(room.pauseAfter(10_000, 5)).toBe(1_000)
+  })
+
+  it('does not pause for requests of its status', () => {
+    const requests = new Int32Array(1)
+    const pauseAfter = (path: string) => {
+      countRequest(requests, path)
+      return room.pauseAfter(10, requests[0]!)
+    }
+    const room = new CpuShare(2)
+    const paths = ['/export/job', '/Patient', '/export/job', '/export', '/export/job/file.ndjson']
+    expect(paths.map((path) => pauseAfter(path) > 0)).toEqual([false, true, false, true, true])
   })
 
   it('never pauses if there are enough processors', () => {
