@@ -86,25 +86,27 @@ export const memberMatch =
       if (left === undefined) throw noMemberMatched('denied')
       return { patient, answer, own, left }
     }
-    const { patient, answer, own, left } = await (limits === undefined ? find() : limits.limit(request.client, input.person, find))
-    const until = Math.min(asked, left)
-    const sentPair = { patient: sent.resource, coverage: coverage.resource }
-    const [payer] = ports.choices.payer
-    const [identifier] = partner.identifiers ?? recipientsOf(consent!.resource)
-    const group = matchedGroupOf({
-      ...{ now, bases: reading, members: [{ patient: patient.id!, sent: sentPair, until }] },
-      partner: { id: request.client, identifier: identifier! },
-      payer: { name: ports.choices.organizationName, identifier: payer! },
-    })
-    const [id, consentId] = [ports.clock.newId(), storedConsentIdOf(own)]
-    const stored = storeSmallMatch({ ...ports, rows: ports.exports.rows }, request, {
-      group: { ...group, id },
-      consents: [{ ...own, id: consentId }],
-    })
-    const recorded = record(`Patient/${patient.id}`, [`Group/${id}`, `Consent/${consentId}`])
-    // They are flushed at the same time. A match that fails may have a record, but none that is answered lacks it.
-    await forEachInParallel([stored, recorded], 2, (each) => each)
-    return { status: 200, body: answer, about: [`Patient/${patient.id}`], written: await stored }
+    const store = async ({ patient, answer, own, left }: Awaited<ReturnType<typeof find>>) => {
+      const until = Math.min(asked, left)
+      const sentPair = { patient: sent.resource, coverage: coverage.resource }
+      const [payer] = ports.choices.payer
+      const [identifier] = partner.identifiers ?? recipientsOf(consent!.resource)
+      const group = matchedGroupOf({
+        ...{ now, bases: reading, members: [{ patient: patient.id!, sent: sentPair, until }] },
+        partner: { id: request.client, identifier: identifier! },
+        payer: { name: ports.choices.organizationName, identifier: payer! },
+      })
+      const [id, consentId] = [ports.clock.newId(), storedConsentIdOf(own)]
+      const stored = storeSmallMatch({ ...ports, rows: ports.exports.rows }, request, {
+        group: { ...group, id },
+        consents: [{ ...own, id: consentId }],
+      })
+      const recorded = record(`Patient/${patient.id}`, [`Group/${id}`, `Consent/${consentId}`])
+      // They are flushed at the same time. A match that fails may have a record, but none that is answered lacks it.
+      await forEachInParallel([stored, recorded], 2, (each) => each)
+      return { status: 200, body: answer, about: [`Patient/${patient.id}`], written: await stored }
+    }
+    return limits === undefined ? store(await find()) : limits.limit(request.client, input.person, find, store)
   }
 
 /** Returns the context in which a Consent is judged, without the instant. */

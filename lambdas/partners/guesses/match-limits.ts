@@ -19,10 +19,16 @@ export type MatchLimits = {
   /** Throws FhirError 429 while the client must wait, because too few of its members were matched. */
   readonly check: (client: string) => Promise<void>
   /**
-   * Runs `find`, which throws an error if it finds no match. Throws the same error without running `find` if the person or the card is
-   * blocked for the client. A running call counts as failed until it ends, so parallel guesses gain nothing.
+   * Runs `find`, which throws an error if it finds no match, then `store`, and returns the result of `store`. Throws the error of no match,
+   * whatever `find` finds, if the person or the card is blocked for the client. A running call counts as failed until it ends, so parallel
+   * guesses gain nothing.
    */
-  readonly limit: <Found>(client: string, person: SentPerson, find: () => Promise<Found>) => Promise<Found>
+  readonly limit: <Found, Stored>(
+    client: string,
+    person: SentPerson,
+    find: () => Promise<Found>,
+    store: (found: Found) => Promise<Stored>,
+  ) => Promise<Stored>
   /**
    * Counts the guesses of a job. Returns the positions of the members whose person or card is blocked. A repetition counts nothing twice.
    */
@@ -73,31 +79,40 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
     const alertOnce = alertOf(client)
     await Promise.all(guesses.map((guess) => countTry(ports, guess, () => alertOnce(guess.of))))
   }
+  const refuse = async (client: string): Promise<never> => {
+    await count(client, { members: 1, matched: 0 })
+    throw noMemberMatched('too many guesses')
+  }
   return {
     check: (client) => checkMatchRate(ports, client),
     count,
-    async limit(client, person, find) {
+    async limit(client, person, find, store) {
       const guesses = await guessesOf(client, person)
-      const isOneGuess = !triesMany(guesses)
       // guard: one-request-tries-few
-      if (!isOneGuess) await countAll(client, guesses)
-      if (!isOneGuess || !(await beginAll(ports, guesses))) {
-        await count(client, { members: 1, matched: 0 })
-        throw noMemberMatched('too many guesses')
+      if (triesMany(guesses)) {
+        await countAll(client, guesses)
+        return refuse(client)
       }
+      // The try is stored during the look-up, whose outcome has no effect before.
+      const looking = find()
+      const [begun] = await Promise.allSettled([beginAll(ports, guesses), looking])
+      if (begun.status === 'rejected') throw begun.reason
+      if (begun.value === 'blocked') return refuse(client)
       const end = (outcome: 'right' | 'not made') => Promise.all(guesses.map((guess) => endTry(ports, guess, outcome)))
+      let found: Awaited<typeof looking>
       try {
-        const found = await find()
-        // One flush stores both.
-        await Promise.all([end('right'), count(client, { members: 1, matched: 1 })])
-        return found
+        // During a wait the member may have denied.
+        found = await (begun.value === 'begun' ? looking : find())
       } catch (error) {
         const isUnmatched = error instanceof FhirError && unmatchedReasonOf(error) !== undefined
         // guard: unmatched-member-is-counted
-        await (isUnmatched ? countAll(client, guesses) : end('not made'))
-        if (isUnmatched) await count(client, { members: 1, matched: 0 })
+        await (isUnmatched ? Promise.all([countAll(client, guesses), count(client, { members: 1, matched: 0 })]) : end('not made'))
         throw error
       }
+      // All of it is flushed at the same time.
+      const stored = store(found)
+      await forEachInParallel([stored, end('right'), count(client, { members: 1, matched: 1 })], 3, (each) => each)
+      return stored
     },
     async blockedAmong(client, members) {
       const rows = new Map<string, JobRow>()
@@ -134,15 +149,15 @@ type JobRow = Pick<Guess, 'of' | 'key'> & {
 }
 
 /**
- * Begins all tries, or returns false if a person or a card is blocked. Ends begun tries before each wait, so two requests never wait for
+ * Begins all tries, or returns `blocked` if a person or a card is blocked. Ends begun tries before each wait, so two requests never wait for
  * each other.
  */
-async function beginAll(ports: GuessPorts, guesses: readonly Guess[]): Promise<boolean> {
+async function beginAll(ports: GuessPorts, guesses: readonly Guess[]): Promise<'begun' | 'begun after a wait' | 'blocked'> {
   for (let attempt = 0; ; attempt++) {
     const states = await Promise.all(guesses.map((guess) => beginTry(ports, guess)))
-    if (states.every((state) => state === 'begun')) return true
+    if (states.every((state) => state === 'begun')) return attempt === 0 ? 'begun' : 'begun after a wait'
     await Promise.all(guesses.map((guess, i) => (states[i] === 'begun' ? endTry(ports, guess, 'not made') : undefined)))
-    if (states.includes('blocked')) return false
+    if (states.includes('blocked')) return 'blocked'
     if (attempt >= MAX_PAUSES) throw new MachineFault('overloaded', 'a match waits too long for others')
     await ports.pause(attempt)
   }

@@ -38,13 +38,17 @@ function openLimits(grants?: MatchLimitPorts['grants'], clock = new SetClock('20
   }
 }
 
-/** Returns the reason for no match, or `found`. `blocked`: no lookup was made. */
+/** Stores nothing: returns what was found. */
+const asFound = async <Found>(found: Found): Promise<Found> => found
+
+/** Returns the reason for no match, or `found`. `blocked`: the outcome of the lookup did not count. */
 async function outcomeOf(limits: MatchLimits, person: SentPerson, isRight: boolean, client: string): Promise<string> {
+  const find = async () => {
+    if (!isRight) throw noMemberMatched('no match')
+    return 'found'
+  }
   try {
-    return await limits.limit(client, person, async () => {
-      if (!isRight) throw noMemberMatched('no match')
-      return 'found'
-    })
+    return await limits.limit(client, person, find, asFound)
   } catch (error) {
     const reason = unmatchedReasonOf(error as FhirError)
     return reason === 'too many guesses' ? 'blocked' : (reason ?? 'fault')
@@ -149,20 +153,21 @@ describe('a person', () => {
   it.each(['denied', 'several candidates', 'no identifier'] as const)('counts the outcome %s as that of a stranger', async (reason) => {
     const { limits, sent } = openLimits()
     for (const person of FIVE)
-      await expect(limits.limit('c', person, () => Promise.reject(noMemberMatched(reason)))).rejects.toThrow('No member')
+      await expect(limits.limit('c', person, () => Promise.reject(noMemberMatched(reason)), asFound)).rejects.toThrow('No member')
     expect(await sent(sentPerson('right'), true)).toBe('blocked')
   })
 
   it('counts a member with a reported denial', async () => {
     const { limits, sent } = openLimits()
     for (const person of FIVE)
-      await expect(limits.limit('c', person, () => Promise.reject(consentNotComplied()))).rejects.toThrow('consent')
+      await expect(limits.limit('c', person, () => Promise.reject(consentNotComplied()), asFound)).rejects.toThrow('consent')
     expect(await sent(sentPerson('right'), true)).toBe('blocked')
   })
 
   it('is not blocked by faults, and a fault forgives no guess', async () => {
     const world = openLimits()
-    const fail = (person: SentPerson) => world.limits.limit('c', person, () => Promise.reject(new MachineFault('overloaded', 'busy')))
+    const fail = (person: SentPerson) =>
+      world.limits.limit('c', person, () => Promise.reject(new MachineFault('overloaded', 'busy')), asFound)
     for (const person of FIVE) await expect(fail(person)).rejects.toThrow('busy')
     expect(await world.sent(sentPerson('right'), true)).toBe('found')
     await sendAll(world, FIVE.slice(0, 4))
@@ -213,22 +218,40 @@ describe('a card', () => {
 })
 
 describe('requests at once', () => {
-  it('look up five cards of a person, and never a sixth', async () => {
+  it('learn the outcome of five cards of a person, and never of a sixth', async () => {
     const world = openLimits()
-    const looked: string[] = []
-    const all = cards(40).map((card) =>
-      world.limits
-        .limit('c', sentPerson(card), async () => {
-          await waitTurns(3)
-          looked.push(card)
-          throw noMemberMatched('no match')
-        })
-        .catch((error) => unmatchedReasonOf(error)),
-    )
-    const outcomes = await Promise.all(all)
-    expect(looked).toHaveLength(5)
-    expect(outcomes.filter((reason) => reason === 'too many guesses')).toHaveLength(35)
+    const send = (card: string, isRight: boolean) => {
+      const find = async () => {
+        await waitTurns(3)
+        if (!isRight) throw noMemberMatched('no match')
+        return 'found'
+      }
+      return world.limits.limit('c', sentPerson(card), find, asFound).catch((error) => unmatchedReasonOf(error))
+    }
+    const outcomes = await Promise.all([...cards(39).map((card) => send(card, false)), send('right', true)])
+    expect(outcomes).toEqual([...NO_MATCHES, ...Array(35).fill('too many guesses')])
     expect(world.alerts).toHaveLength(1)
+  })
+
+  it('look up again after a wait, because the member may have denied meanwhile', async () => {
+    const world = openLimits()
+    const running = Promise.withResolvers<never>()
+    const wrong = cards(5).map((card) => world.limits.limit('c', sentPerson(card), () => running.promise, asFound))
+    await waitTurns(20)
+    let hasDenied = false
+    let lookups = 0
+    const find = async () => {
+      lookups++
+      if (hasDenied) throw noMemberMatched('denied')
+      return 'found'
+    }
+    const waiting = world.limits.limit('c', sentPerson('right'), find, asFound).catch(unmatchedReasonOf)
+    await waitTurns(20)
+    expect(lookups).toBe(1)
+    hasDenied = true
+    running.reject(new MachineFault('overloaded', 'busy'))
+    for (const each of wrong) await expect(each).rejects.toThrow('busy')
+    expect([await waiting, lookups]).toEqual(['denied', 2])
   })
 
   it('with the same right card are all answered', async () => {
@@ -236,6 +259,62 @@ describe('requests at once', () => {
     await sendAll(world, FIVE.slice(0, 4))
     const all = Array.from({ length: 20 }, () => world.sent(sentPerson('right'), true))
     expect(await Promise.all(all)).toEqual(Array(20).fill('found'))
+  })
+})
+
+describe('a match', () => {
+  /** Returns grants whose writes wait until they are released, and the number of waiting ones. */
+  function heldGrants(clock: SetClock) {
+    const grants = new MemoryGrants(clock.wall)
+    let held: (() => void)[] = []
+    const hold = () => new Promise<void>((resolve) => held.push(resolve))
+    const rows: MatchLimitPorts['grants'] = {
+      get: (...asked) => grants.get(...asked),
+      add: (...added) => hold().then(() => grants.add(...added)),
+      replace: (...replaced) => hold().then(() => grants.replace(...replaced)),
+      remove: (...removed) => hold().then(() => grants.remove(...removed)),
+    }
+    return {
+      rows,
+      async release() {
+        await waitTurns(5)
+        const all = held
+        held = []
+        for (const each of all) each()
+        await waitTurns(5)
+        return all.length
+      },
+    }
+  }
+
+  it('is looked up while its try is stored, and stored while its try ends', async () => {
+    const clock = new SetClock('2026-06-01T12:00:00Z')
+    const { rows, release } = heldGrants(clock)
+    const { limits } = openLimits(rows, clock)
+    const events: string[] = []
+    const work = (event: string) => async () => void events.push(event)
+    const answered = limits.limit('c', sentPerson('W1'), work('find'), work('store')).then(work('answer'))
+    await waitTurns(5)
+    expect(events).toEqual(['find'])
+    // The rows of the person and of the card.
+    expect([await release(), events]).toEqual([2, ['find', 'store']])
+    // These rows, and the count of the client.
+    expect([await release(), events]).toEqual([3, ['find', 'store', 'answer']])
+    await answered
+  })
+
+  it('is answered as a stranger only after its try is counted', async () => {
+    const clock = new SetClock('2026-06-01T12:00:00Z')
+    const { rows, release } = heldGrants(clock)
+    const { limits } = openLimits(rows, clock)
+    let answer: unknown
+    const answered = limits
+      .limit('c', sentPerson('W1'), () => Promise.reject(noMemberMatched('no match')), asFound)
+      .catch((error) => {
+        answer = unmatchedReasonOf(error)
+      })
+    expect([await release(), answer, await release(), answer]).toEqual([2, undefined, 3, 'no match'])
+    await answered
   })
 })
 
@@ -465,7 +544,7 @@ describe('10,000 guesses', () => {
         if (match.kind !== 'match') throw noMemberMatched('no match')
         return match.patient.id!
       }
-      await world.limits.limit('c', sent, find).then(
+      await world.limits.limit('c', sent, find, asFound).then(
         (id) => found.push(id),
         (error: unknown) => expect(error).toBeInstanceOf(FhirError),
       )
