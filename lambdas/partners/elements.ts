@@ -54,10 +54,20 @@ export const startOf = (period: unknown, timeZone?: string): number | undefined 
 
 const rangeOf = (value: unknown, timeZone?: string) => (typeof value === 'string' ? parseDateRange(value, timeZone) : undefined)
 
-/** Returns the tree with each Reference that `replace` changes. A Reference is an element with a text `reference`. */
+/**
+ * Returns the tree with each Reference replaced. A Reference is an element with a text `reference`. Parts without a change are the same
+ * objects, because most parts of many resources have none.
+ */
 export function mapReferences<Tree>(tree: Tree, replace: (reference: Element & { readonly reference: string }) => Element): Tree {
-  if (Array.isArray(tree)) return tree.map((item) => mapReferences(item, replace)) as Tree
+  if (Array.isArray(tree)) {
+    const items = tree.map((item) => mapReferences(item, replace))
+    return items.every((item, i) => item === tree[i]) ? tree : (items as Tree)
+  }
   if (!isElement(tree)) return tree
-  const copy = Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, mapReferences(value, replace)])) as Element
-  return (typeof copy.reference === 'string' ? replace(copy as Element & { readonly reference: string }) : copy) as Tree
+  let mapped: Element = tree
+  for (const [name, value] of Object.entries(tree)) {
+    const next = mapReferences(value, replace)
+    if (next !== value) mapped = { ...mapped, [name]: next }
+  }
+  return (typeof mapped.reference === 'string' ? replace(mapped as Element & { readonly reference: string }) : mapped) as Tree
 }

@@ -17,9 +17,10 @@ export const referencesToPatient = (patient: Resource, ...subjects: readonly unk
  * becomes an identifier. Absolute URLs of other servers and references to contained resources remain.
  */
 export const replaceSentReferences = <Tree>(tree: Tree, toPatient: readonly string[], own: Element, bases: BaseUrls): Tree =>
-  mapReferences(tree, ({ reference, ...others }): Element => {
+  mapReferences(tree, (found): Element => {
+    const { reference, ...others } = found
     if (toPatient.includes(reference)) return own
     // guard: sent-references-name-nothing-here
-    if (toLocalReference(reference, bases) === undefined) return { reference, ...others }
+    if (toLocalReference(reference, bases) === undefined) return found
     return { ...others, identifier: others.identifier ?? { system: SENT_REFERENCE_SYSTEM, value: reference } }
   })

@@ -9,7 +9,7 @@ import type { Treatment } from '../../partners/bulk/match-request.ts'
 import { recipientsOf } from '../../partners/consent/actors.ts'
 import { consentFaultOf, permissionOf, type SensitiveLabels } from '../../partners/consent/payer-consent.ts'
 import { deniesPayers } from '../../partners/consent/permitted-members.ts'
-import { storedConsentIdOf, storedConsentOf } from '../../partners/consent/stored-consent.ts'
+import { storedConsentOf } from '../../partners/consent/stored-consent.ts'
 import { matchedGroupOf } from '../../partners/groups/match-groups.ts'
 import type { MatchLimits } from '../../partners/guesses/match-limits.ts'
 import { findMember } from '../../partners/match/find-member.ts'
@@ -80,7 +80,7 @@ export const memberMatch =
       const answer = memberAnswerOf(patient)
       const owner = { partner: request.client, patient: patient.id!, sentPatient: sent.resource, bases: reading }
       const own = storedConsentOf(consent!.resource, owner)
-      const [kept] = await readCurrent(data, 'Consent', [storedConsentIdOf(own)])
+      const [kept] = await readCurrent(data, 'Consent', [own.id])
       const left = kept === undefined ? asked : permittedUntil(kept)
       // guard: revoked-consent-permits-nothing
       if (left === undefined) throw noMemberMatched('denied')
@@ -96,12 +96,12 @@ export const memberMatch =
         partner: { id: request.client, identifier: identifier! },
         payer: { name: ports.choices.organizationName, identifier: payer! },
       })
-      const [id, consentId] = [ports.clock.newId(), storedConsentIdOf(own)]
+      const id = ports.clock.newId()
       const stored = storeSmallMatch({ ...ports, rows: ports.exports.rows }, request, {
         group: { ...group, id },
-        consents: [{ ...own, id: consentId }],
+        consents: [own],
       })
-      const recorded = record(`Patient/${patient.id}`, [`Group/${id}`, `Consent/${consentId}`])
+      const recorded = record(`Patient/${patient.id}`, [`Group/${id}`, `Consent/${own.id}`])
       // They are flushed at the same time. A match that fails may have a record, but none that is answered lacks it.
       await forEachInParallel([stored, recorded], 2, (each) => each)
       return { status: 200, body: answer, about: [`Patient/${patient.id}`], written: await stored }

@@ -4,7 +4,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { PartnerKind } from '../../ports/rows/clients.ts'
 import { recipientsOf } from '../consent/actors.ts'
 import { npisOf } from '../consent/attestation.ts'
-import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
+import { storedConsentOf } from '../consent/stored-consent.ts'
 import type { PartyIdentifier } from '../elements.ts'
 import { constrainedGroupOf, matchedGroupOf, notMatchedGroupOf } from '../groups/match-groups.ts'
 import type { SentMember } from './bulk-input.ts'
@@ -53,11 +53,11 @@ const UNKNOWN: PartyIdentifier = { value: 'unknown' }
 
 /** Returns the Consent to store for each member, in their order. It is undefined for a member that was not found. */
 export const storedConsentsOf = (members: readonly DecidedMember[], partner: string, bases: BaseUrls): readonly (Resource | undefined)[] =>
-  members.map(({ sent, outcome }) => {
-    if (outcome.kind !== 'match') return undefined
-    const consent = storedConsentOf(sent.consent, { partner, patient: outcome.patient, sentPatient: sent.patient, bases })
-    return { ...consent, id: storedConsentIdOf(consent) }
-  })
+  members.map(({ sent, outcome }) =>
+    outcome.kind === 'match'
+      ? storedConsentOf(sent.consent, { partner, patient: outcome.patient, sentPatient: sent.patient, bases })
+      : undefined,
+  )
 
 /** Returns the Parameters around the Groups. http://hl7.org/fhir/us/davinci-pdex/StructureDefinition/pdex-parameters-multi-member-match-bundle-out */
 export const matchParametersOf = ({ matched, notMatched, constrained }: MatchGroups): Resource => ({

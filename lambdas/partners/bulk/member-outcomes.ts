@@ -2,7 +2,7 @@
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { findDenials, isDeniedTo } from '../consent/permitted-members.ts'
-import { storedConsentIdOf, storedConsentOf } from '../consent/stored-consent.ts'
+import { storedConsentIdOf } from '../consent/stored-consent.ts'
 import { findMembers } from '../match/find-member.ts'
 import type { SentPerson } from '../match/match-rules.ts'
 import { sentPersonOf } from '../match/member-input.ts'
@@ -90,9 +90,7 @@ async function permittedOutcomes(
 ): Promise<ReadonlyMap<number, MemberOutcome>> {
   const { partner, settings, now } = context
   const denials = await findDenials(data, context, [...new Set(matched.map(({ patient }) => patient))], now)
-  const ids = matched.map(({ member, patient }) =>
-    storedConsentIdOf(storedConsentOf(member.consent, { partner, patient, sentPatient: member.patient, bases: data.reading })),
-  )
+  const ids = matched.map(({ member, patient }) => storedConsentIdOf(member.consent, { partner, patient }))
   const stored = await readCurrent(data, 'Consent', ids)
   const outcomeOf = ({ member, patient, until }: MatchedMember, consent: Resource | undefined): MemberOutcome => {
     // guard: treatment-is-listed

@@ -16,36 +16,39 @@ export const SENT_ID_SYSTEM = 'urn:fhir-serverless:sent-id'
 export type ConsentOwner = { readonly partner: string; readonly patient: string; readonly sentPatient: Resource; readonly bases: BaseUrls }
 
 /**
- * Returns a Consent of the own Patient without an id. Its identifiers name the partner, the content that was sent, and the sent id. It
- * has no verification, and its references to the sent Patient name the own one.
+ * Returns a Consent of the own Patient, with the id of `storedConsentIdOf`. Its identifiers name the partner, the content that was sent, and
+ * the sent id. It has no verification, and its references to the sent Patient name the own one.
  */
-export function storedConsentOf(sent: Resource, owner: ConsentOwner): Resource {
+export function storedConsentOf(sent: Resource, owner: ConsentOwner): Resource & { readonly id: string } {
   const { id, meta, verification, identifier, ...others } = sent
   const { partner, patient, sentPatient, bases } = owner
   const own = { reference: `Patient/${patient}` }
+  const digest = digestOf(sent, owner)
   const content = replaceSentReferences(others, referencesToPatient(sentPatient, sent.patient), own, bases)
   return {
     ...content,
     resourceType: 'Consent',
+    id: idOf(digest),
     ...(meta?.profile === undefined ? {} : { meta: { profile: meta.profile } }),
     identifier: [
       ...itemsOf(identifier),
       { system: PARTNER_MARK_SYSTEM, value: partnerMarkOf(partner) },
-      { system: CONSENT_DIGEST_SYSTEM, value: digestOf(sent, owner) },
+      { system: CONSENT_DIGEST_SYSTEM, value: digest },
       ...(id === undefined ? [] : [{ system: SENT_ID_SYSTEM, value: id }]),
     ],
     patient: own,
   }
 }
 
-/** Returns the id under which a Consent of `storedConsentOf` is stored. The same Consent, sent again, gets the same id. */
-export function storedConsentIdOf({ identifier }: Resource): string {
-  // The sent Consent may have such an identifier too. The own one follows it.
-  const digest = itemsOf(identifier).findLast(({ system }) => system === CONSENT_DIGEST_SYSTEM)
-  return Buffer.from(String(digest?.value), 'base64url').toString('hex')
-}
+/** Parts of a match that the id of its Consent depends on. */
+type ConsentIdOwner = Pick<ConsentOwner, 'partner' | 'patient'>
 
-const digestOf = (sent: Resource, { partner, patient }: ConsentOwner): string =>
+/** Returns the id under which a sent Consent is stored. The same Consent, sent again, gets the same id. */
+export const storedConsentIdOf = (sent: Resource, owner: ConsentIdOwner): string => idOf(digestOf(sent, owner))
+
+const idOf = (digest: string): string => Buffer.from(digest, 'base64url').toString('hex')
+
+const digestOf = (sent: Resource, { partner, patient }: ConsentIdOwner): string =>
   createHash('sha256')
     .update(JSON.stringify([partner, patient]))
     .update(writeJson(sent))

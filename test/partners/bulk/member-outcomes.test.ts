@@ -4,7 +4,7 @@ import { structureIssuesOf } from '../../../lambdas/interactions/validation/stru
 import { bulkInputOf } from '../../../lambdas/partners/bulk/bulk-input.ts'
 import type { MatchContext } from '../../../lambdas/partners/bulk/match-request.ts'
 import { issuesOf, outcomesOf } from '../../../lambdas/partners/bulk/member-outcomes.ts'
-import { storedConsentIdOf, storedConsentOf } from '../../../lambdas/partners/consent/stored-consent.ts'
+import { storedConsentOf } from '../../../lambdas/partners/consent/stored-consent.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 import { memberStoreOf } from '../member-store.ts'
 import { ANN, attestation, BERT, bulkInput, matchInput, membersBundle, OTHER, OWN, type SentMember } from '../payer-exchange.ts'
@@ -59,11 +59,10 @@ describe('the outcome of a member', () => {
 
   it('is no match if the stored Consent was ended', async () => {
     const [sent] = await readInput(bulkInput([{ member: ANN }]))
-    const consent = storedConsentOf(sent!.consent, {
+    const stored = storedConsentOf(sent!.consent, {
       ...{ partner: 'partner', patient: 'ann', sentPatient: sent!.patient },
       bases: { baseUrl: 'https://payer.example/fhir' },
     })
-    const stored = { ...consent, id: storedConsentIdOf(consent) }
     expect(await outcomes(contextOf('payer'), [{ member: ANN }], [stored])).toEqual(['match ann'])
     expect(await outcomes(contextOf('payer'), [{ member: ANN }], [{ ...stored, status: 'inactive' }])).toEqual(['nomatch'])
   })

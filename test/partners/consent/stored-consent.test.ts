@@ -22,7 +22,7 @@ describe('the stored Consent', () => {
   it('belongs to the own Patient and names the partner and the sent id', () => {
     const consent = stored({})
     expect([consent.id, consent.patient, consent.performer, consent.sourceReference]).toEqual([
-      undefined,
+      storedConsentIdOf(sentConsent() as never, OWNER),
       { reference: 'Patient/own' },
       [{ reference: 'Patient/own' }],
       { reference: 'http://example.org/DocumentReference/someconsent-1' },
@@ -36,10 +36,17 @@ describe('the stored Consent', () => {
   })
 
   it('has one id, which no sent identifier changes', () => {
-    const idOf = (fields: Tree) => storedConsentIdOf(storedConsentOf({ ...sentConsent(), ...fields }, OWNER))
+    const idOf = (fields: Tree) => storedConsentIdOf({ ...sentConsent(), ...fields }, OWNER)
     const forged = { system: CONSENT_DIGEST_SYSTEM, value: digestOf(stored({})) }
     expect(idOf({})).toMatch(/^[0-9a-f]{64}$/)
     expect([idOf({}), idOf({ identifier: [forged] })]).toEqual([idOf({}), expect.not.stringMatching(idOf({}))])
+  })
+
+  it('copies only parts with a reference that changes', () => {
+    const sent = sentConsent()
+    const consent: Tree = storedConsentOf(sent as never, OWNER)
+    expect([consent.category, consent.provision].map((part, i) => part === [sent.category, sent.provision][i])).toEqual([true, true])
+    expect(consent.performer).not.toBe(sent.performer)
   })
 
   it('is valid by R4 and by the profile of HRex', async () => {
