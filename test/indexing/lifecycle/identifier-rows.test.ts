@@ -114,13 +114,13 @@ async function deployed(seed: number): Promise<Deployment> {
 }
 
 describe('Identifier rows', () => {
-  /** Returns a world whose functions are all replaced, and whose rebuild has not begun. */
-  const upgraded = async (seed: number): Promise<Deployment> => {
+  /** Returns a world whose functions were all replaced some milliseconds ago, and whose rebuild has not begun. */
+  const upgraded = async (seed: number, passed = INVOKED): Promise<Deployment> => {
     const it = await deployed(seed)
     it.world.release = 2
     await it.migrate()
     await it.update()
-    it.world.pass(INVOKED)
+    it.world.pass(passed)
     await it.sweep()
     return it
   }
@@ -135,8 +135,11 @@ describe('Identifier rows', () => {
     expect([await it.relies(), await it.missing()]).toEqual([true, []])
   })
 
-  it('are complete although an update that adds no row hides the former version from the rebuild', async () => {
-    const it = await upgraded(1)
+  it.each([
+    ['after', INVOKED],
+    ['before', INVOKED - 1],
+  ])('are complete although an update hides a version from a rebuild that begins %s earlier functions ended', async (_, passed) => {
+    const it = await upgraded(1, passed)
     const { world } = it
     await world.run('a', async ({ action }, isDone) => {
       if (action === 'open' && isDone) {
