@@ -14,11 +14,14 @@ export const PARTNER_TYPES: readonly string[] = [
 /** Elements by type whose references a partner receives only if it may read their resources. */
 export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target', 'entity'] }
 
+/** Elements of a Group that a partner does not read in every Group (partners/groups/listed-members.ts). */
+export const LISTED_MEMBERS: readonly string[] = ['member', 'quantity', 'text']
+
 /**
  * Parameters by type that a partner may use although they read hidden elements. A partner receives no Provenance that names another
- * Patient than the member, so `patient` finds nothing by a hidden reference.
+ * Patient than the member, so `patient` finds nothing by a hidden reference. The values of a Group's characteristics are no amounts.
  */
-export const PARTNER_SHOWN_PARAMETERS: ShownParameters = { Provenance: ['patient'] }
+export const PARTNER_SHOWN_PARAMETERS: ShownParameters = { Provenance: ['patient'], Group: ['characteristic-value'] }
 
 /** Types that the types with data of a member may refer to. */
 export const REFERENCED_TYPES: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication']

@@ -115,10 +115,14 @@ async function underView({ judge: { access }, basis, showsNone }: Caller, versio
   // guard: version-is-shown-under-the-view
   if (view === undefined) return versions
   const { storedVersion, viewedVersion } = await import('../access/view/viewed-version.ts')
+  const { withoutListedMembers } = await import('../partners/groups/listed-members.ts')
   if (showsNone) return versions.map((version) => version && storedVersion(version, view))
   const loaded = await basis?.()
   const options = { isLoaded: (profile: string) => loaded?.has(profile) === true }
-  return mapInSlices(versions, (version) => version && viewedVersion(version, view, options))
+  return mapInSlices(versions, (version) => {
+    const viewed = version && viewedVersion(version, view, options)
+    return viewed && withoutListedMembers(viewed)
+  })
 }
 
 async function historyUnder(caller: Caller, page: HistoryPage): Promise<HistoryPage> {

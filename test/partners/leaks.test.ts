@@ -161,7 +161,7 @@ describe('a partner with a member in context', () => {
           if (JSON.stringify(response.outcome ?? '').includes(`parameter ${code} of ${type}`)) refused.add(`${type} ${code}`)
         }
       }
-      // A sort by the entities or targets of a Provenance would reveal other resources.
-      expect([...refused]).toEqual(['ExplanationOfBenefit _profile', 'Provenance entity', 'Provenance target'])
+      // A sort by the entities or targets of a Provenance, or by the members of a Group, would reveal other resources.
+      expect([...refused]).toEqual(['ExplanationOfBenefit _profile', 'Group member', 'Provenance entity', 'Provenance target'])
     }))
 })

@@ -5,7 +5,7 @@
  */
 
 import type { HiddenPaths, SearchContext } from '../../search/search-context.ts'
-import { PARTNER_HIDDEN_PATHS, PARTNER_SHOWN_PARAMETERS } from '../partner-types.ts'
+import { LISTED_MEMBERS, PARTNER_HIDDEN_PATHS, PARTNER_SHOWN_PARAMETERS } from '../partner-types.ts'
 
 /** Kind of partner. Both kinds receive the same parts of a resource. They differ in the resources that an export selects. */
 export type View = 'payer' | 'provider'
@@ -115,12 +115,13 @@ const HIDDEN_PATHS: Readonly<Record<View, HiddenPaths>> = { payer: hiddenIn('pay
 /** Returns the hidden paths of all types whose resources are shown. A caller finds no resource of the other types. */
 function hiddenIn(view: View): HiddenPaths {
   const types = [...BY_TYPE.keys()].filter((type) => !isHiddenType(type, view))
-  return Object.fromEntries(types.map((type) => [type, hiddenPathsOf(type, view)]))
+  // guard: listed-members-are-not-searched
+  return { ...Object.fromEntries(types.map((type) => [type, hiddenPathsOf(type, view)])), Group: LISTED_MEMBERS }
 }
 
 /** Returns the search context of a caller with a view. It lacks the parameters that could reveal hidden elements. */
 export const searchContextUnder = <Context extends SearchContext>(view: View | undefined, context: Context): Context =>
-  view === undefined ? context : { ...context, hiddenPaths: HIDDEN_PATHS[view] }
+  view === undefined ? context : { ...context, hiddenPaths: HIDDEN_PATHS[view], shownParameters: PARTNER_SHOWN_PARAMETERS }
 
 /**
  * Returns the search context of criteria that are evaluated on stored resources: conditions of scopes, and filters of exports. It also

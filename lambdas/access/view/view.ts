@@ -19,7 +19,8 @@ export function viewOf(resource: Resource, view: View, options: ViewOptions): Re
   return after === undefined || after === resource ? after : { ...after, meta: subsetted(after.meta) }
 }
 
-function subsetted(meta: unknown): Element {
+/** Returns the `meta` of a resource with the tag SUBSETTED. */
+export function subsetted(meta: unknown): Element {
   const own = isElement(meta) ? meta : {}
   const tags = Array.isArray(own.tag) ? own.tag : []
   const isTagged = tags.some((tag) => isElement(tag) && tag.system === SUBSETTED.system && tag.code === SUBSETTED.code)

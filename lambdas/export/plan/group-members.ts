@@ -22,6 +22,8 @@ export type ExportPatients = {
    * partner: each match creates a new Group, so that all members would be new.
    */
   readonly added: readonly string[]
+  /** Patients that the request names and that are not members of the Group. */
+  readonly outside: readonly string[]
   /** Messages about members and patients that are not exported, for the error file. */
   readonly passedOver: readonly string[]
 }
@@ -54,13 +56,17 @@ export async function findExportPatients(resources: Resources, judge: Judge, job
   const since = partner === undefined ? asked.since : undefined
   const before = since === undefined ? undefined : await readGroups(reader, group, since)
   const patients = asked.patients.length === 0 ? [...now.patients] : asked.patients.filter((patient) => now.patients.has(patient))
-  const outside = asked.patients.filter((patient) => !now.patients.has(patient)).map((patient) => `${patient} is no member of the Group`)
   return {
     patients,
     added: since === undefined ? [] : patients.filter((patient) => before?.patients.has(patient) !== true),
-    passedOver: bounded([...now.passedOver, ...outside]),
+    outside: asked.patients.filter((patient) => !now.patients.has(patient)),
+    passedOver: [...now.passedOver],
   }
 }
+
+/** Returns the messages about the members and patients that are not exported. */
+export const messagesOf = ({ passedOver, outside }: Pick<ExportPatients, 'passedOver' | 'outside'>): readonly string[] =>
+  bounded([...passedOver, ...outside.map((patient) => `${patient} is no member of the Group`)])
 
 /** Resolves the patients that the request names without a Group. A hidden patient is reported exactly like an unknown one. */
 async function namedPatientsOf(
@@ -83,7 +89,7 @@ async function namedPatientsOf(
       else unknown.push(`${name} is not known`)
     }
   }
-  return { patients, added: [], passedOver: bounded(unknown) }
+  return { patients, added: [], outside: [], passedOver: unknown }
 }
 
 /**

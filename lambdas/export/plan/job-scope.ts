@@ -5,7 +5,7 @@ import type { SearchContext } from '../../search/search-context.ts'
 import type { Job } from '../job/job.ts'
 import { exportWindowOf, type PartnerExport } from '../partner-export.ts'
 import type { ExportParts } from '../step-types.ts'
-import { findExportPatients } from './group-members.ts'
+import { findExportPatients, messagesOf } from './group-members.ts'
 import { judgeOf } from './job-access.ts'
 import { fieldsIn, isFieldOf } from './partial-evaluation.ts'
 import { lookupShareOf } from './patient-lookup-cost.ts'
@@ -82,7 +82,7 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Res
     filters: await resolveFilters(parts.index, filterReadingOf(judge.reading, job), job),
     ...(needsCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
     ...(partner === undefined || permitted === undefined ? {} : { limits: limitsOf(parts, { ...job, partner }, permitted, judge.reading) }),
-    told: members?.passedOver ?? [],
+    told: members === undefined ? [] : [...messagesOf(members), ...(permitted?.messages ?? [])],
   }
   return { scope, ...(permitted === undefined ? {} : { withheld: permitted.withheld }) }
 }

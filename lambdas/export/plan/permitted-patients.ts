@@ -20,6 +20,8 @@ export type WithheldPatient = { readonly patient: string; readonly reason: Withh
  */
 export type PermittedPatients = ExportPatients & {
   readonly withheld: readonly WithheldPatient[]
+  /** Messages about the omitted members, for a payer. */
+  readonly messages: readonly string[]
   readonly removed: readonly string[]
   readonly restricted: readonly string[]
   readonly excluded: readonly string[]
@@ -37,7 +39,8 @@ const READ_AT_ONCE = 50
 
 /**
  * Returns the members that permit the export. Reads Consents and opt-out Groups at the time of the plan, which begins when all commits
- * before the kick-off are visible. A payer learns which members are omitted. A provider does not, because an opt-out is confidential.
+ * before the kick-off are visible. A payer learns which members are omitted. A provider does not, because an opt-out is confidential. If it
+ * names one of them, it gets the same message as for a stranger.
  */
 export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members: ExportPatients): Promise<PermittedPatients> {
   const { tenant, transactionTime: now, partner } = job
@@ -71,8 +74,10 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
   }
   const removed = await storedAt(parts.resources, tenant, lost, job.asked.since)
   const messages = kind === 'payer' ? withheld.map(({ patient }) => `${patient} is not exported`) : []
-  const passedOver = [...members.passedOver, ...bounded(messages, MAX_MESSAGES)]
-  return { patients: permitted, added: members.added, passedOver, withheld, removed, restricted, excluded }
+  const isPermitted = new Set(permitted)
+  // guard: withheld-member-looks-like-a-stranger
+  const outside = kind === 'provider' ? job.asked.patients.filter((patient) => !isPermitted.has(patient)) : members.outside
+  return { ...members, patients: permitted, outside, messages: bounded(messages, MAX_MESSAGES), withheld, removed, restricted, excluded }
 }
 
 const PATIENT = 'Patient/'

@@ -7,8 +7,8 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
 /**
- * Returns the Group with no members but `patients`. If it removes a member, it also removes the narrative and `quantity`, which could
- * reveal the member, and the contained resources that only the removed members referred to.
+ * Returns the Group with no members but `patients`, without the contained resources that only removed members referred to. Always removes
+ * the narrative and `quantity`: they could reveal a removed member, and their absence could too.
  */
 export function withPermittedMembers(version: ResourceVersion, patients: ReadonlySet<string>, bases: BaseUrls): ResourceVersion {
   if (version.deleted) return version
@@ -19,7 +19,7 @@ export function withPermittedMembers(version: ResourceVersion, patients: Readonl
     // A member without a reference to a resource of this server could be any person.
     return name !== undefined && (!name.startsWith('Patient/') || patients.has(name))
   })
-  if (kept.length === members.length) return version
+  if (kept.length === members.length && group.text === undefined && group.quantity === undefined) return version
   const { text: _text, quantity: _quantity, member: _member, ...rest } = group
   const shown = withoutLostReferences(group, { ...rest, ...(kept.length === 0 ? {} : { member: kept }) })
   return { ...version, body: Buffer.from(writeJson(shown)) }

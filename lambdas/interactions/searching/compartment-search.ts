@@ -7,6 +7,7 @@ import { fhirError } from '../../fhir/outcome.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
 import type { SearchAccess } from '../../search/query/condition.ts'
+import { hiddenParameterError } from '../../search/query/hidden-parameters.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 /**
@@ -23,9 +24,17 @@ export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly 
 
 /**
  * Returns the types to search: that of the URL, those of `_type` (`asked`), or all types in scope. Throws FhirError 403 if a named type, or
- * every type, is out of scope.
+ * every type, is out of scope. A Group is in the compartments of its members, so a partner searches no Groups by compartments.
  */
-export function typesOf({ type }: FhirRequest, asked: readonly string[] | undefined, searcher: SearchAccess): readonly string[] {
-  if (type === undefined && asked === undefined) return searcher.within(resourceTypes)
-  return (type === undefined ? asked! : [type]).flatMap((each) => searcher.within([each]))
+export function typesOf(
+  { type, compartment, access }: FhirRequest,
+  asked: readonly string[] | undefined,
+  searcher: SearchAccess,
+): readonly string[] {
+  const hidesGroups = compartment !== undefined && access.view !== undefined
+  if (type === undefined && asked === undefined) return searcher.within(resourceTypes.filter((each) => !hidesGroups || each !== 'Group'))
+  const named = type === undefined ? asked! : [type]
+  // guard: listed-members-have-no-compartments
+  if (hidesGroups && named.includes('Group')) throw hiddenParameterError('Group', 'member')
+  return named.flatMap((each) => searcher.within([each]))
 }

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../../lambdas/access/access.ts'
 import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
-import { type ExportPatients, findExportPatients } from '../../../lambdas/export/plan/group-members.ts'
+import { type ExportPatients, findExportPatients, messagesOf } from '../../../lambdas/export/plan/group-members.ts'
 import { readPlan, storePlan } from '../../../lambdas/export/plan/stored-plan.ts'
 import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
 import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
@@ -37,6 +37,7 @@ describe('The members of a Group', () => {
     expect(await membersAt(2)).toEqual({
       patients: ['Patient/1', 'Patient/2'],
       added: [],
+      outside: [],
       passedOver: ['1 member of Group/g is not exported: it is neither a Patient nor a Group of this server (http://b.example/Patient/3)'],
     })
   })
@@ -98,6 +99,7 @@ describe('The members of a Group', () => {
     expect(await membersAt(2)).toEqual({
       patients: ['Patient/1', 'Patient/2', 'Patient/3', 'Patient/4'],
       added: [],
+      outside: [],
       passedOver: ['Group/none, a member, is not known', 'Group/5 is nested deeper than 4 Groups'],
     })
   })
@@ -112,8 +114,8 @@ describe('The members of a Group', () => {
         .join(', ')} and 4 more)`,
     ])
     await world.save(3, group('g', ...Array.from({ length: 150 }, (_, i) => member(`Group/${i}`))))
-    const { passedOver } = (await membersAt(4))!
-    expect([passedOver.length, passedOver.at(-1)]).toEqual([101, '50 further messages are omitted'])
+    const messages = messagesOf((await membersAt(4))!)
+    expect([messages.length, messages.at(-1)]).toEqual([101, '50 further messages are omitted'])
   })
 
   it('are marked as added if they joined after _since', async () => {
@@ -128,9 +130,9 @@ describe('The members of a Group', () => {
     await world.save(1, group('g', member('Patient/1'), member('Patient/2')))
     expect(await membersAt(2, { patients: ['Patient/2', 'Patient/9'] })).toEqual({
       patients: ['Patient/2'],
-      added: [],
-      passedOver: ['Patient/9 is no member of the Group'],
+      ...{ added: [], outside: ['Patient/9'], passedOver: [] },
     })
+    expect(messagesOf({ outside: ['Patient/9'], passedOver: ['first'] })).toEqual(['first', 'Patient/9 is no member of the Group'])
   })
 
   it('can be fifty thousand, with one read of the Group and one parse', async () => {
@@ -165,6 +167,7 @@ describe('A Group out of scope of the token', () => {
     expect(await findExportPatients(world.store, judge, { ...job, groupAccess })).toEqual({
       patients: ['Patient/1', 'Patient/2'],
       added: [],
+      outside: [],
       passedOver: ['Group/other, a member, is not known'],
     })
   })
@@ -178,6 +181,7 @@ describe('Patients that are requested by id', () => {
     expect(await findExportPatients(world.store, world.judge(), job)).toEqual({
       patients: ['Patient/1'],
       added: [],
+      outside: [],
       passedOver: ['Patient/2 is not known', 'Patient/9 is not known'],
     })
     const hidden = await findExportPatients(world.store, world.judge(ofClient('system/Observation.rs')), job)

@@ -117,6 +117,15 @@ describe('an export for a provider', () => {
     expect((await scopeAt(2, FOR_PROVIDER)).scope.patients).toEqual(['Patient/1'])
   })
 
+  it('has the same message for a named member that denied and for a stranger', async () => {
+    await world.save(1, ...['1', '2', '3'].map(patient), { ...group('1', '2'), identifier: [OTHER] }, denial('1'))
+    const { scope } = await scopeAt(2, FOR_PROVIDER, { patients: ['Patient/1', 'Patient/2', 'Patient/3'] })
+    expect([scope.patients, scope.told]).toEqual([
+      ['Patient/2'],
+      ['Patient/1 is no member of the Group', 'Patient/3 is no member of the Group'],
+    ])
+  })
+
   it('leaves out members that denied, without a message', async () => {
     await world.save(1, patient('1'), patient('2'), group('1', '2'), denial('2'))
     const { scope, withheld } = await scopeAt(2, FOR_PROVIDER)

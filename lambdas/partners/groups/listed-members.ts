@@ -1,0 +1,25 @@
+/**
+ * Groups that the payer wrote for a partner, as the partner reads them: without members. The payer may list members who opted out, and a
+ * comparison with an export would reveal them. An export of attributions lists the members whose data the partner may receive.
+ * http://hl7.org/fhir/us/davinci-pdex/
+ */
+import { withoutLostReferences } from '../../access/view/contained-references.ts'
+import { subsetted } from '../../access/view/view.ts'
+import { resourceOf } from '../../access/view/viewed-version.ts'
+import { writeJson } from '../../fhir/json.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { markOfGroup } from './group-mark.ts'
+
+/**
+ * Returns the version without members, and without the narrative and `quantity`, which could reveal them. The Group of a match stays whole,
+ * because its partner sent the members.
+ */
+export function withoutListedMembers(version: ResourceVersion): ResourceVersion {
+  if (version.type !== 'Group' || version.body.length === 0) return version
+  const group = resourceOf(version)
+  // guard: listed-members-are-not-read
+  if (markOfGroup(group) !== undefined) return version
+  const { text: _text, quantity: _quantity, member, meta, ...rest } = group
+  if (member === undefined) return version
+  return { ...version, body: Buffer.from(writeJson(withoutLostReferences(group, { ...rest, meta: subsetted(meta) }))) }
+}
