@@ -21,7 +21,7 @@ import { judgePayerConsent, type SensitiveLabels } from './payer-consent.ts'
  * stored than are read.
  */
 export type DenialReason = 'denied' | 'opted-out' | 'unread'
-/** `no-patient`: the Patient was deleted, or never stored. */
+/** `no-patient`: the Patient was deleted, or never stored, and nothing else withholds its data. */
 export type WithheldReason = DenialReason | 'no-patient' | 'no-consent' | 'consent-ended' | 'consent-not-complied-with'
 
 /**
@@ -29,7 +29,7 @@ export type WithheldReason = DenialReason | 'no-patient' | 'no-consent' | 'conse
  */
 type Permission = { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
 
-/** `otherwise`: for `no-patient`, the permission that would be in force if the Patient was stored. Absent: none. */
+/** `otherwise`: for `no-patient`, the permission that would be in force if the Patient was stored. */
 export type MemberPermission =
   | Permission
   | { readonly isPermitted: false; readonly reason: WithheldReason; readonly otherwise?: Permission }
@@ -76,10 +76,14 @@ export function memberJudge(context: PermissionContext): MemberJudge {
       add(patient, isDeniedTo(denials, patient, providers) ? withheld('denied') : permission)
     // guard: denial-outweighs-permissions
     for (const [patient, reason] of denials.reasons) permissions.set(patient, withheld(reason))
-    const stored = await findStoredPatients(data, patients)
-    for (const patient of patients) {
+    const permitted = [...permissions].flatMap(([patient, each]) => (each.isPermitted ? [[patient, each] as const] : []))
+    const stored = await findStoredPatients(
+      data,
+      permitted.map(([patient]) => patient),
+    )
+    for (const [patient, otherwise] of permitted) {
       // guard: deleted-patient-is-no-member
-      if (!stored.has(patient)) permissions.set(patient, withoutPatient(permissions.get(patient)!))
+      if (!stored.has(patient)) permissions.set(patient, { isPermitted: false, reason: 'no-patient', otherwise })
     }
     return permissions
   }
@@ -189,11 +193,6 @@ function permitOf(consent: Resource, { data, recipient, payer, sensitiveLabels, 
 const withheld = (reason: WithheldReason): MemberPermission => ({ isPermitted: false, reason })
 
 const ENDS: readonly ConsentFault[] = ['status', 'period']
-
-const withoutPatient = (permission: MemberPermission): MemberPermission => ({
-  ...{ isPermitted: false, reason: 'no-patient' },
-  ...(permission.isPermitted ? { otherwise: permission } : {}),
-})
 
 /** Reasons by how much they explain to the operator, the least first. */
 const RANKS: readonly WithheldReason[] = ['no-consent', 'consent-not-complied-with', 'consent-ended', 'denied']

@@ -164,7 +164,7 @@ describe('a deleted Patient is no member', () => {
     expect(reasons).toEqual([
       ['1', 'no-patient'],
       ['2', 'permitted'],
-      ['3', 'no-patient'],
+      ['3', 'denied'],
     ])
   })
 })
