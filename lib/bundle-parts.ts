@@ -13,8 +13,10 @@ export const LATER: Readonly<Record<string, { readonly entry: string; readonly i
   'basis-profiles': { entry: './lambdas/packages/basis-profiles.ts', imported: /\/packages\/basis-profiles\.ts$/ },
   'viewed-version': { entry: './lambdas/access/view/viewed-version.ts', imported: /\/viewed-version\.ts$/ },
   'member-versions': { entry: './lambdas/partners/member-versions.ts', imported: /\/member-versions\.ts$/ },
+  'listed-members': { entry: './lambdas/partners/groups/listed-members.ts', imported: /\/listed-members\.ts$/ },
   'person-patients': { entry: './lambdas/runtime/authorization/person-patients.ts', imported: /\/person-patients\.ts$/ },
   'tenant-index-state': { entry: './lambdas/runtime/tenant-index-state.ts', imported: /^\.\.\/tenant-index-state\.ts$/ },
+  'external-issuers': { entry: './lambdas/access/verification/external-issuers.ts', imported: /\/external-issuers\.ts$/ },
   'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
   'page-templates': { entry: './lambdas/auth/pages/page-templates.ts', imported: /^\.\.\/\.\.\/auth\/pages\/page-templates\.ts$/ },
   'shaped-body': { entry: './lambdas/interactions/shaped-body.ts', imported: /\/interactions\/shaped-body\.ts$/ },
@@ -31,6 +33,7 @@ export const LATER: Readonly<Record<string, { readonly entry: string; readonly i
  * handler would not recognize errors from another file.
  */
 export const ONCE: readonly string[] = [
+  'access/verification/tenant-claim',
   'auth/oauth-error',
   'ports/faults',
   'ports/security/fetch-document',

@@ -152,6 +152,7 @@ describe('the code of a function', () => {
         'errors.js',
         'expression-process.js',
         'expressions.js',
+        'external-issuers.js',
         'fetch-document.js',
         'fhirpath-r4.js',
         'fhirpath.js',
@@ -159,6 +160,7 @@ describe('the code of a function', () => {
       ...[
         'granular.js',
         'jwt-verifier.js',
+        'listed-members.js',
         'member-versions.js',
         'page-templates.js',
         'partner-access.js',

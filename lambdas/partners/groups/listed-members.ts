@@ -3,22 +3,23 @@
  * comparison with an export would reveal them. An export of attributions lists the members whose data the partner may receive.
  * http://hl7.org/fhir/us/davinci-pdex/
  */
+import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
 import { withoutLostReferences } from '../../access/view/contained-references.ts'
 import { subsetted } from '../../access/view/view.ts'
 import { resourceOf } from '../../access/view/viewed-version.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { markOfGroup } from './group-mark.ts'
 
 /**
  * Returns the version without members, and without the narrative and `quantity`, which could reveal them. The Group of a match stays whole,
- * because its partner sent the members.
+ * because its partner sent the members. It is recognized without parsing, because it may contain megabytes of sent persons.
  */
 export function withoutListedMembers(version: ResourceVersion): ResourceVersion {
-  if (version.type !== 'Group' || version.body.length === 0) return version
-  const group = resourceOf(version)
+  const { type, body } = version
+  if (type !== 'Group' || body.length === 0) return version
   // guard: listed-members-are-not-read
-  if (markOfGroup(group) !== undefined) return version
+  if (Buffer.from(body.buffer, body.byteOffset, body.length).includes(PARTNER_MARK_SYSTEM)) return version
+  const group = resourceOf(version)
   const { text: _text, quantity: _quantity, member, meta, ...rest } = group
   if (member === undefined) return version
   return { ...version, body: Buffer.from(writeJson(withoutLostReferences(group, { ...rest, meta: subsetted(meta) }))) }
