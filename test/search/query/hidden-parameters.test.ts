@@ -27,13 +27,14 @@ const isHiddenOwn = (base: string, expression: string, type?: string, more?: obj
   isHidden(base, parametersOf(base, customOf(base, expression, type, more)).find(({ code }) => code === 'own')!)
 
 describe('a parameter of R4', () => {
-  it('reads nothing hidden, except the profiles of claims', () => {
+  it('reads nothing hidden, except the profiles of claims and the members of Groups', () => {
+    const { shownParameters = {} } = READING
     const hidden = resourceTypes.flatMap((type) =>
       parametersOf(type)
-        .filter((each) => isHidden(type, each))
+        .filter((each) => isHidden(type, each) && shownParameters[type]?.includes(each.code) !== true)
         .map(({ code }) => `${type} ${code}`),
     )
-    expect(hidden).toEqual(['Bundle composition', 'Bundle message', 'ExplanationOfBenefit _profile'])
+    expect(hidden).toEqual(['Bundle composition', 'Bundle message', 'ExplanationOfBenefit _profile', 'Group member'])
   })
 })
 
