@@ -47,28 +47,33 @@ const exporting = new Command('export')
   .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
   .option('--from <url>', BASE_URL_HELP, parseBaseUrl)
   .addOption(
-    new Option('--group <id>', 'the patients of a Group; the client must be registered with system/Group.r, or ask for it').conflicts(
-      'patients',
-    ),
+    new Option(
+      '--group <id>',
+      'the patients of a Group. The client must be registered with system/Group.r, or request this scope',
+    ).conflicts('patients'),
   )
   .option('--patients', 'all patients')
-  .option('--type <types>', 'these types only, with commas', collectOption)
-  .option('--since <instant>', 'only what was changed after it', instant)
+  .option('--type <types>', 'only these types, separated by commas (repeatable)', collectOption)
+  .option('--since <instant>', 'only changes after this instant', instant)
   .addOption(
     new Option(
       '--since-last',
       'only changes since the last export of the same request into the folder; each export gets its own subfolder',
     ).conflicts('since'),
   )
-  .option('--until <instant>', 'only what was changed before it', instant)
-  .option('--elements <names>', 'these elements only, as Patient.name or id, with commas', collectOption)
-  .option('--type-filter <search>', 'only what it matches of its type, as Observation?status=final; several times', collectOption)
-  .option('--patient <id>', 'this one only, of all patients or the group; several times', collectOption)
+  .option('--until <instant>', 'only changes before this instant', instant)
+  .option('--elements <names>', 'only these elements, such as Patient.name or id, separated by commas (repeatable)', collectOption)
+  .option(
+    '--type-filter <search>',
+    'restricts its type to the matches of a search, such as Observation?status=final (repeatable)',
+    collectOption,
+  )
+  .option('--patient <id>', 'only this patient, of all patients or the Group (repeatable)', collectOption)
   .addOption(dataOption('data folder of a server on this machine, which issues the token'))
   .option('--tenant <name>', 'tenant of the resources, if the server has tenants (default: "default")')
   .option('--client <id>', 'a client that is registered with the server')
-  .addOption(new Option('--key <file>', 'its private JSON Web Key').conflicts('secretFile'))
-  .option('--secret-file <file>', 'or its secret, of servers that let it export; - for standard input')
+  .addOption(new Option('--key <file>', 'private JSON Web Key of the client').conflicts('secretFile'))
+  .option('--secret-file <file>', 'secret of the client, for servers that permit exports with a secret; - for standard input')
   .addOption(sigv4Option().conflicts(['client', 'key', 'secretFile', 'tenant']))
   .option('--scope <scopes>', 'scopes that the client requests with its key', 'system/*.rs')
   .option('--parallel <number>', 'concurrent downloads, 1 to 16', parallel, 4)
@@ -84,7 +89,7 @@ export const exportCommand = withExamples(exporting, [
 ]).addHelpText(
   'after',
   `
-Exit codes: 0: the export is complete; 1: another failure, such as a full disk or a file that differs from the manifest; 2: an option is wrong;
+Exit codes: 0: the export is complete; 1: any other failure, such as a full disk or a file that differs from the manifest; 2: an option is wrong;
 3: the server refuses the export, or it failed there; 4: all files are complete, but the server reports resources that it could not export or
 left out; 5: the server cannot be reached, or stays busy; 130: Ctrl-C`,
 )

@@ -81,7 +81,7 @@ function collectIdentifier(text: string, before: Partner['identifiers'] = []): P
   if (system === '' || value === '' || more.length > 0)
     throw new InvalidArgumentError('Write SYSTEM|VALUE, as http://hl7.org/fhir/sid/us-npi|1234567893.')
   if (system === NPI && !isNpi(value))
-    throw new InvalidArgumentError('This is no NPI: an NPI has ten digits, and its last one is a check digit.')
+    throw new InvalidArgumentError('This NPI is wrong: an NPI has ten digits, and the last one is a check digit of the others.')
   return [...before, { system, value }]
 }
 

@@ -142,5 +142,5 @@ function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: H
         code: 'too-costly',
         text: `${limit}: lower _count, use _elements, or omit _pretty`,
       })
-    : told(headers, status, { severity: 'warning', code: 'too-long', text: `${limit}. The request is done` })
+    : told(headers, status, { severity: 'warning', code: 'too-long', text: `${limit}. The request was carried out` })
 }

@@ -56,7 +56,7 @@ it.each([
   ['identifier', ['--kind', 'payer', '--jwks', 'keys.json']],
   ['SYSTEM|VALUE', ['--kind', 'payer', '--identifier', '1234567893', '--jwks', 'keys.json']],
   [
-    'its last one is a check digit',
+    'the last one is a check digit',
     ['--kind', 'payer', '--identifier', 'http://hl7.org/fhir/sid/us-npi|1234567890', '--jwks', 'keys.json'],
   ],
   ['--jwks FILE', ['--kind', 'payer', '--identifier', NPI]],

@@ -90,7 +90,7 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     await banner(page).waitFor()
     await page.getByRole('link', { name: 'Member' }).click()
     await page.getByRole('heading', { name: 'Groups 0', exact: true }).waitFor()
-    await page.getByRole('region', { name: 'Groups' }).getByText('Nothing found, with your own access either.').waitFor()
+    await page.getByRole('region', { name: 'Groups' }).getByText('Nothing found. Your own access finds nothing either.').waitFor()
   })
 
   it('counts nothing that the person may not see either', async () => {

@@ -43,7 +43,7 @@ export function Section({ title, search, entry, answer, own, show }: Props) {
   )
 }
 
-/** Number of matches. In a view, also how many the person's own access finds, if it finds any. */
+/** Number of matches. In a view, also the number that the person's own access finds, unless it is 0. */
 export function Total({ total, own }: { readonly total: string | undefined; readonly own: number | undefined }) {
   const text = own === undefined || own === 0 ? total : `${total ?? 0} of ${own} shown to this view`
   return text === undefined ? null : h('span', { class: 'quiet' }, text)
@@ -78,7 +78,7 @@ export function useOwnTotals(paths: readonly string[], key: string): OwnTotals {
 
 /** Section without matches. Resources may exist that the access of the person or of the view hides. `own`: as for a section. */
 export function Nothing({ own }: Pick<Props, 'own'>) {
-  const inView = own === 0 ? 'Nothing found, with your own access either.' : `Nothing is visible to ${seenAs.value?.name}.`
+  const inView = own === 0 ? 'Nothing found. Your own access finds nothing either.' : `Nothing is visible to ${seenAs.value?.name}.`
   return h('p', { class: 'quiet' }, seenAs.value === undefined ? 'Nothing found.' : inView)
 }
 
