@@ -14,12 +14,15 @@ export const PARTNER_TYPES: readonly string[] = [
 /** Elements by type whose references a partner receives only if it may read their resources. */
 export const PARTNER_HIDDEN_PATHS: HiddenPaths = { Provenance: ['target', 'entity'] }
 
-/** Elements of a Group that a partner does not read in every Group (partners/groups/listed-members.ts). */
+/**
+ * Elements of a Group that list its members or could reveal them. A partner reads them only in Groups of its matches
+ * (partners/groups/listed-members.ts).
+ */
 export const LISTED_MEMBERS: readonly string[] = ['member', 'quantity', 'text']
 
 /**
  * Parameters by type that a partner may use although they read hidden elements. A partner receives no Provenance that names another
- * Patient than the member, so `patient` finds nothing by a hidden reference. The values of a Group's characteristics are no amounts.
+ * Patient than the member, so `patient` finds nothing by a hidden reference. The values of a Group's characteristics are no amounts of money.
  */
 export const PARTNER_SHOWN_PARAMETERS: ShownParameters = { Provenance: ['patient'], Group: ['characteristic-value'] }
 

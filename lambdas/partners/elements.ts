@@ -55,8 +55,8 @@ export const startOf = (period: unknown, timeZone?: string): number | undefined 
 const rangeOf = (value: unknown, timeZone?: string) => (typeof value === 'string' ? parseDateRange(value, timeZone) : undefined)
 
 /**
- * Returns the tree with each Reference replaced. A Reference is an element with a text `reference`. Parts without a change are the same
- * objects, because most parts of many resources have none.
+ * Returns the tree with each Reference replaced. A Reference is an element with a text `reference`. Unchanged parts stay the same objects: most parts
+ * have no Reference, and copying them would take time.
  */
 export function mapReferences<Tree>(tree: Tree, replace: (reference: Element & { readonly reference: string }) => Element): Tree {
   if (Array.isArray(tree)) {

@@ -53,9 +53,9 @@ const BOTH = [observation('of-ann', { subject: 'Patient/ann' }), observation('of
 const MEMBERS = [groupOf('g', 'Patient/ann'), patient('ann'), patient('bert')]
 
 describe.each([
-  ['that is looked up', true],
-  ['that is scanned', false],
-])('an export for a partner %s', (_, isLookedUp) => {
+  ['looks resources up', true],
+  ['scans the store', false],
+])('an export for a partner that %s', (_, isLookedUp) => {
   it('reports a damaged resource of a member without its id', async () => {
     const world = await damagedWorld([...MEMBERS, ...BOTH], 'Observation/of-ann')
     expect(await exported(world, { isLookedUp })).toEqual({ told: [damage('A resource')], ids: { Patient: ['ann'] } })
@@ -92,12 +92,12 @@ describe.each([
 })
 
 describe('an export for a partner', () => {
-  it('reports nothing if only resources of others are damaged, which it looks up', async () => {
+  it('reports nothing if it looks resources up and only those of others are damaged', async () => {
     const world = await damagedWorld([...MEMBERS, ...BOTH], 'Observation/of-bert', 'Patient/bert')
     expect(await exported(world, { isLookedUp: true })).toEqual({ told: [], ids: { Observation: ['of-ann'], Patient: ['ann'] } })
   })
 
-  it('names no damaged resource of others that it scans', async () => {
+  it('names no damaged resource of others if it scans the store', async () => {
     const world = await damagedWorld([...MEMBERS, ...BOTH], 'Observation/of-bert', 'Patient/bert')
     expect((await exported(world)).told).toEqual([damage('A resource')])
   })

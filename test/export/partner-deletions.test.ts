@@ -78,7 +78,7 @@ describe.each(PARTNERS)('an export with _since for %s', (_, partner, told) => {
     })
   })
 
-  it('has no data of such a member that was not deleted', async () => {
+  it('has no other data of a member with a deleted Patient', async () => {
     const world = await worldWith()
     await world.remove(3, 'Patient/bert')
     await world.save(4, of('bert', 'of-bert'), of('bert', 'new'))

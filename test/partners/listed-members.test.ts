@@ -1,6 +1,6 @@
 /**
- * Groups that the payer wrote for a partner. They may list members who opted out. No read, search or export tells such a member from a person
- * that the Group does not list.
+ * Groups that the payer wrote for a partner. They may list members who opted out. No read, search or export distinguishes such a member from a
+ * stranger.
  */
 import { describe, expect, it } from '@jest/globals'
 import type { TestClient, TestResponse, Tree } from '../api/server.ts'

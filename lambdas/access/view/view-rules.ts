@@ -112,7 +112,10 @@ export function hiddenPathsOf(type: string, view: View): readonly string[] {
 
 const HIDDEN_PATHS: Readonly<Record<View, HiddenPaths>> = { payer: hiddenIn('payer'), provider: hiddenIn('provider') }
 
-/** Returns the hidden paths of all types whose resources are shown. A caller finds no resource of the other types. */
+/**
+ * Returns the hidden paths of all types whose resources are shown. A caller finds no resource of the other types. The paths of a Group are hidden
+ * unless it is of a match, so a search by them could reveal members.
+ */
 function hiddenIn(view: View): HiddenPaths {
   const types = [...BY_TYPE.keys()].filter((type) => !isHiddenType(type, view))
   // guard: listed-members-are-not-searched

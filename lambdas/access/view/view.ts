@@ -16,11 +16,11 @@ export type ViewOptions = { readonly isLoaded: (canonical: string) => boolean }
 /** Returns the resource under the view, or undefined if it is not shown. Returns the same object if nothing changes. */
 export function viewOf(resource: Resource, view: View, options: ViewOptions): Resource | undefined {
   const after = partsOf(resource, view, options)
-  return after === undefined || after === resource ? after : { ...after, meta: subsetted(after.meta) }
+  return after === undefined || after === resource ? after : { ...after, meta: withSubsettedTag(after.meta) }
 }
 
-/** Returns the `meta` of a resource with the tag SUBSETTED. */
-export function subsetted(meta: unknown): Element {
+/** Returns the `meta` of a resource with the tag SUBSETTED, which it may already have. */
+export function withSubsettedTag(meta: unknown): Element {
   const own = isElement(meta) ? meta : {}
   const tags = Array.isArray(own.tag) ? own.tag : []
   const isTagged = tags.some((tag) => isElement(tag) && tag.system === SUBSETTED.system && tag.code === SUBSETTED.code)
@@ -28,8 +28,8 @@ export function subsetted(meta: unknown): Element {
 }
 
 /**
- * Whether the view may change or hide a stored resource. False for most resources without parsing the body: neither the type nor one of the
- * resources inside has a rule. A Group of a match contains thousands of Patients. Stored member names contain no escapes.
+ * Whether the view may change or hide a stored resource: its type, or the type of a resource inside it, has a rule or cannot be read. Does not parse
+ * the body, because a Group of a match may contain thousands of Patients. Stored member names contain no escapes.
  */
 export function mayChange(type: string, body: Buffer, view: View): boolean {
   if (rulesFor(type, view).length > 0) return true
@@ -44,7 +44,7 @@ export function mayChange(type: string, body: Buffer, view: View): boolean {
 const RESOURCE_TYPE = Buffer.from('resourceType"')
 /** Member `resourceType` with a value without escapes. */
 const TYPE_NAME = /^resourceType"\s*:\s*"([A-Za-z]+)"/
-/** Maximum bytes of such a member that are read. */
+/** Maximum bytes of such a member that are read. The type of a longer one cannot be read. */
 const LONGEST = 100
 
 /** Returns the shown parts of a resource, which may be inside another one. `otherwise`: rule for a type without one. */

@@ -32,7 +32,10 @@ export async function fetchBlockReason(url: string, mayReach: AddressFilter): Pr
   return walled === undefined ? undefined : privateAddressMessage(walled.address, host)
 }
 
-/** Whether the filter rejects no address of the host of the URL. `written`: hosts that the operator lists. */
+/**
+ * Whether the server may fetch the URL: each address of its host is public, or the operator lists it. Also true if the DNS lookup fails. `written`:
+ * private hosts and networks that the operator lists.
+ */
 export const mayFetch = async (url: string, written: readonly string[]): Promise<boolean> =>
   (await fetchBlockReason(url, addressFilterOf(written))) === undefined
 

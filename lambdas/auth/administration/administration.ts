@@ -162,8 +162,8 @@ const takesFrom = (before: Client, after: Client): boolean =>
   (['scopes', 'tenants', 'redirectUris'] as const).some((field) => before[field].some((each) => !after[field].includes(each)))
 
 /**
- * Removes a client and revokes everything issued to it. Throws RangeError if it does not exist, but revokes and audits in this case too: so
- * a repeated call completes a removal that was interrupted. The explorer exists without a registration, so its removal always succeeds.
+ * Removes a client, revokes everything issued to it and audits the removal. Throws RangeError if it does not exist, but revokes and audits in this
+ * case too, so that a repeated call completes an interrupted removal. The explorer exists without a registration, so its removal always succeeds.
  */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)

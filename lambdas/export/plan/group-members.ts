@@ -22,9 +22,9 @@ export type ExportPatients = {
    * partner: each match creates a new Group, so that all members would be new.
    */
   readonly added: readonly string[]
-  /** Patients that the request names and that are not members of the Group. */
+  /** Patients that the request names and that are not members of the Group. Empty without a Group. */
   readonly outside: readonly string[]
-  /** Messages about members and patients that are not exported, for the error file. */
+  /** Messages about other members and patients that are not exported, for the error file. */
   readonly passedOver: readonly string[]
 }
 
@@ -64,7 +64,7 @@ export async function findExportPatients(resources: Resources, judge: Judge, job
   }
 }
 
-/** Returns the messages about the members and patients that are not exported. */
+/** Returns the messages about members and patients that are not exported, at most MAX_MESSAGES and the number of the others. */
 export const messagesOf = ({ passedOver, outside }: Pick<ExportPatients, 'passedOver' | 'outside'>): readonly string[] =>
   bounded([...passedOver, ...outside.map((patient) => `${patient} is no member of the Group`)])
 

@@ -18,7 +18,7 @@ export type JobScope = {
   readonly patients?: ReadonlySet<string>
   /** Patients among them that became members after `_since`. Their data is exported regardless of its time. */
   readonly added: ReadonlySet<string>
-  /** Patients of an export for a partner of which only deletions are exported: they were deleted after `_since`. Absent: none. */
+  /** Patients that were deleted after `_since`, in an export for a partner. Only deletions of their data are exported. Absent: none. */
   readonly removed?: ReadonlySet<string>
   /** Filter by type. A type without an entry is not filtered. */
   readonly filters: ReadonlyMap<string, Predicate>

@@ -15,12 +15,13 @@ import { readPlan, storePlan } from './stored-plan.ts'
 export type WithheldPatient = { readonly patient: string; readonly reason: WithheldReason }
 
 /**
- * `removed`: members whose Patient was deleted after `_since`, with a permission that is still in force. `restricted`: patients whose
- * permission does not cover the labels `excluded`, which are `system|code` of `meta.security`.
+ * `outside`: for a provider, also the withheld members that the request names. `removed`: members whose Patient was deleted after `_since`, with a
+ * permission that is still in force. `restricted`: patients whose permission does not cover the labels `excluded`, which are `system|code` of
+ * `meta.security`.
  */
 export type PermittedPatients = ExportPatients & {
   readonly withheld: readonly WithheldPatient[]
-  /** Messages about the omitted members, for a payer. */
+  /** Messages about the withheld members for the error file. Empty for a provider. */
   readonly messages: readonly string[]
   readonly removed: readonly string[]
   readonly restricted: readonly string[]
@@ -39,8 +40,8 @@ const READ_AT_ONCE = 50
 
 /**
  * Returns the members that permit the export. Reads Consents and opt-out Groups at the time of the plan, which begins when all commits
- * before the kick-off are visible. A payer learns which members are omitted. A provider does not, because an opt-out is confidential. If it
- * names one of them, it gets the same message as for a stranger.
+ * before the kick-off are visible. A payer learns which members are omitted. A provider does not, because an opt-out is confidential. If a provider
+ * names one of them, it gets the same message as for a stranger. Throws ExportFault if the Group was deleted or is damaged.
  */
 export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members: ExportPatients): Promise<PermittedPatients> {
   const { tenant, transactionTime: now, partner } = job
@@ -56,7 +57,7 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
   const permitted: string[] = []
   const withheld: WithheldPatient[] = []
   const restricted: string[] = []
-  const lost: string[] = []
+  const withoutPatient: string[] = []
   let excluded: readonly string[] = []
   for (let first = 0; first < members.patients.length; first += EACH) {
     const ids = members.patients.slice(first, first + EACH).map((name) => name.slice(PATIENT.length))
@@ -66,13 +67,13 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
       if (permission.isPermitted) permitted.push(patient)
       else withheld.push({ patient, reason: permission.reason })
       const inForce = permission.isPermitted ? permission : permission.otherwise
-      if (!permission.isPermitted && inForce !== undefined) lost.push(patient)
+      if (!permission.isPermitted && inForce !== undefined) withoutPatient.push(patient)
       if (inForce === undefined || inForce.excluded.length === 0) continue
       restricted.push(patient)
       excluded = inForce.excluded
     }
   }
-  const removed = await storedAt(parts.resources, tenant, lost, job.asked.since)
+  const removed = await storedAt(parts.resources, tenant, withoutPatient, job.asked.since)
   const messages = kind === 'payer' ? withheld.map(({ patient }) => `${patient} is not exported`) : []
   const isPermitted = new Set(permitted)
   // guard: withheld-member-looks-like-a-stranger
@@ -82,7 +83,10 @@ export async function permittedPatientsOf(parts: Parts, job: PartnerJob, members
 
 const PATIENT = 'Patient/'
 
-/** Returns the Patients that were stored at an instant: a partner may have received those. Returns none without an instant. */
+/**
+ * Returns those of the Patients that were stored at the instant, in ms since 1970, because a partner may have received them. Returns none without an
+ * instant.
+ */
 async function storedAt(
   resources: Parts['resources'],
   tenant: string,

@@ -7,8 +7,8 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
 /**
- * Returns the Group with no members but `patients`, without the contained resources that only removed members referred to. Always removes
- * the narrative and `quantity`: they could reveal a removed member, and their absence could too.
+ * Returns the Group without members that are other Patients than `patients` or no resource of this server, and without the contained resources that
+ * only removed members referred to. Always removes the narrative and `quantity`: they could reveal a removed member, and their absence could too.
  */
 export function withPermittedMembers(version: ResourceVersion, patients: ReadonlySet<string>, bases: BaseUrls): ResourceVersion {
   if (version.deleted) return version

@@ -114,8 +114,8 @@ async function permitted(
 }
 
 /**
- * Returns a function that checks whether a partner may receive a version. A deletion passes if the partner could receive the resource at
- * `_since`.
+ * Returns a function that checks whether a partner may receive a version. A deletion passes if the partner could receive the resource at `_since`,
+ * also if the Patient was deleted after that.
  */
 function permissionOf(
   { job, jobScope: { patients, removed }, judge, ownership }: Selection,
@@ -125,6 +125,7 @@ function permissionOf(
   const { transactionTime: now, asked } = job
   const { timeZone } = judge.reading
   const rules = { ...limits, view, now, ...(timeZone === undefined ? {} : { timeZone }) }
+  /** `isGone`: the resource was deleted, so Patients that were deleted after `_since` count as patients of the export. */
   const isAllowedBy = (each: PartnerRules, version: ResourceVersion, isGone = false) => {
     const isMember = (name: string): boolean => patients?.has(name) === true || (isGone && removed?.has(name) === true)
     return isAllowed(each, version, () => isOwnedByPatients(ownership, version, (name) => isMember(name) && !limits.restricted.has(name)))

@@ -1,10 +1,9 @@
 /**
  * Omissions: resources that may belong to an export, but are damaged or cannot be checked. The error file reports each once, whichever
  * writer finds it. It names a resource only to a client that may see its whole type. A damaged resource may belong to any patient, so a partner
- * learns only that one may be missing.
+ * learns only that one may be missing, unless it is a Patient of the export.
  * Until the job ends, each writer collects the lines in a file of its own. That file is smaller than a part, so it is always in tails.
  */
-
 import { isWholeType, ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -51,8 +50,9 @@ export class Omissions {
 }
 
 /**
- * Returns the text for an omission: type and id, or only the type for a client that may not see the whole type. Returns undefined if the
- * resource was not requested or is out of scope; it is then not reported.
+ * Returns the text for an omission: type and id, or only the type for a client that may not see the whole type. For a partner, the text for a damaged
+ * resource has neither, unless it is a Patient of the export or the exported Group. Returns undefined for an omission that is not reported: the
+ * resource was not requested, is out of scope, or is another damaged Patient or Group of a partner's export.
  */
 function nameFor(selection: Selection, { type, id }: ResourceKey, reason: OmissionReason): string | undefined {
   const { judge, types, job } = selection

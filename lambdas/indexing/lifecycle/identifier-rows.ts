@@ -17,9 +17,10 @@ import { ROWS_MISSING, type TypeIndex } from './type-index.ts'
 export const INVOKED_WITHIN = 15 * 60_000
 
 /**
- * Records in `after` that a deployment runs this release. If the previous release may not add the same rows, some of its functions may
- * still write, and every type is marked: after a rollback, that release may record a loss, which removes the outdated format. A state
- * without a format had no earlier writers. A lost index is not outdated, so a change of the format marks its type in any case.
+ * Records in `after` that a deployment runs this release, at `now` in ms since 1970. If the previous release may not add the same rows, some of its
+ * functions may still write, and rows of every type may be missing. Then it marks every type: after a rollback, the previous release removes the
+ * outdated format of an index that it finds lost. A state without a format had no earlier writers. A lost index is not outdated, so a change of the
+ * format marks its type in any case.
  */
 export function recordFormatChange(before: IndexState, after: IndexState, now: number): IndexState {
   const { extraction, rowFormat } = before
@@ -63,12 +64,14 @@ export const recordLosses = (before: IndexState, after: IndexState): IndexState 
 const withoutRows = (index: TypeIndex): TypeIndex => (index.listed === ROWS_MISSING ? index : { ...index, listed: ROWS_MISSING })
 
 /**
- * Records that a rebuild has added the rows of all resources of the type, at `now` in ms since 1970. An update during the rebuild hides the
- * former version from it, and adds no row if the identifiers stay. The indexer adds these rows, so it must first have followed until `now`.
+ * Records that a rebuild has added the rows of all resources of the type, at `now` in ms since 1970. An update during the rebuild hides the previous
+ * version from it, and adds no row for an unchanged identifier. The indexer adds such rows. So the rows are complete once it has followed until
+ * `now`.
  */
 export function recordCompleteRows(state: IndexState, type: string, now: number): IndexState {
   if (areRowsComplete(state, type)) return state
   const complete = withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
+  // The state is that of a deployment that ended then, so endDeployment waits until `now`.
   const at = now - INVOKED_WITHIN
   // guard: rows-of-updates-during-rebuild
   if (state.formatAt === undefined) return { ...complete, formatAt: at, deployedAt: at }
@@ -85,7 +88,7 @@ export function haveIdentifierRows(state: IndexState, type: string, extraction: 
   return !mayLackIdentifierRows(state, type)
 }
 
-/** Whether a rebuild has added the rows of the type's resources, if it had to. */
+/** Whether a rebuild has added the rows of the type's resources, or none was needed. */
 const areRowsComplete = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
 
 /**

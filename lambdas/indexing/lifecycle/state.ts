@@ -31,11 +31,11 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly extraction?: string
     /** IDENTIFIER_DERIVATION and document format of the latest release that adds identifier rows. Releases without rows do not change it. */
     readonly rowFormat?: string
-    /** When a release began to replace one that may not add identifier rows, in ms since 1970. Absent once all their writes have rows. */
+    /** When a release began to replace one that may not add identifier rows, in ms since 1970. Absent once all writes have rows. */
     readonly formatAt?: number
     /**
-     * When the deployment since `formatAt` had updated all functions that write, in ms since 1970. Absent until then. Both are also set when
-     * a rebuild has added missing rows (identifier-rows.ts).
+     * When the deployment since `formatAt` had updated all functions that write, in ms since 1970. Absent until then. A rebuild that
+     * adds missing rows sets both too (identifier-rows.ts).
      */
     readonly deployedAt?: number
     /** Numbers of shards for which indices were last requested, by type. Absent: one. */

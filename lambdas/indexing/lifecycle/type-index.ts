@@ -118,7 +118,7 @@ export type RebuildPath = { readonly kind: 'anew' } | { readonly kind: 'here' | 
 
 /**
  * Returns how the type obtains an index of the format `extraction`. A previous index of another restore generation is not used, because it
- * may hold versions that the restored store lacks. Only a new index completes missing identifier rows.
+ * may hold versions that the restored store lacks. If identifier rows may be missing, only a rebuild into a new index adds all of them.
  */
 export function rebuildPath(index: TypeIndex, extraction: string | undefined, epoch: number): RebuildPath {
   const { outdated, previous, listed } = index

@@ -24,7 +24,8 @@ export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly 
 
 /**
  * Returns the types to search: that of the URL, those of `_type` (`asked`), or all types in scope. Throws FhirError 403 if a named type, or
- * every type, is out of scope. A Group is in the compartments of its members, so a partner searches no Groups by compartments.
+ * every type, is out of scope, or if a caller with a view names Group. A Group is in the compartments of its members, so a partner does not search
+ * Groups by compartments.
  */
 export function typesOf(
   { type, compartment, access }: FhirRequest,

@@ -29,7 +29,7 @@ export type WithheldReason = DenialReason | 'no-patient' | 'no-consent' | 'conse
  */
 type Permission = { readonly isPermitted: true; readonly until?: number; readonly excluded: readonly string[] }
 
-/** `otherwise`: for `no-patient`, the permission that would be in force if the Patient was stored. */
+/** `otherwise`: for `no-patient`, the permission that would be in force if the Patient were stored. */
 export type MemberPermission =
   | Permission
   | { readonly isPermitted: false; readonly reason: WithheldReason; readonly otherwise?: Permission }

@@ -5,14 +5,15 @@
  */
 import { PARTNER_MARK_SYSTEM } from '../../access/partner-mark.ts'
 import { withoutLostReferences } from '../../access/view/contained-references.ts'
-import { subsetted } from '../../access/view/view.ts'
+import { withSubsettedTag } from '../../access/view/view.ts'
 import { resourceOf } from '../../access/view/viewed-version.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 
 /**
- * Returns the version without members, and without the narrative and `quantity`, which could reveal them. The Group of a match stays whole,
- * because its partner sent the members. It is recognized without parsing, because it may contain megabytes of sent persons.
+ * Returns the Group without members, and without the narrative and `quantity`, which could reveal them. Returns other types and the Group of a match
+ * unchanged, because its partner sent the members. Recognizes such a Group by its mark without parsing it, because it may contain megabytes of sent
+ * persons.
  */
 export function withoutListedMembers(version: ResourceVersion): ResourceVersion {
   const { type, body } = version
@@ -22,5 +23,5 @@ export function withoutListedMembers(version: ResourceVersion): ResourceVersion 
   const group = resourceOf(version)
   const { text: _text, quantity: _quantity, member, meta, ...rest } = group
   if (member === undefined) return version
-  return { ...version, body: Buffer.from(writeJson(withoutLostReferences(group, { ...rest, meta: subsetted(meta) }))) }
+  return { ...version, body: Buffer.from(writeJson(withoutLostReferences(group, { ...rest, meta: withSubsettedTag(meta) }))) }
 }

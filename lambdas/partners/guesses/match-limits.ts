@@ -19,9 +19,9 @@ export type MatchLimits = {
   /** Throws FhirError 429 while the client must wait, because too few of its members were matched. */
   readonly check: (client: string) => Promise<void>
   /**
-   * Runs `find`, which throws an error if it finds no match, then `store`, and returns the result of `store`. Throws the error of no match,
-   * whatever `find` finds, if the person or the card is blocked for the client. A running call counts as failed until it ends, so parallel
-   * guesses gain nothing.
+   * Runs `find`, which throws an error if it finds no match, then `store`, and returns the result of `store`. Throws the error of no match, whatever
+   * `find` finds, if the person or the card is blocked for the client. `find` may run for a blocked person, and twice, so it changes nothing. A
+   * running call counts as failed until it ends, so parallel guesses gain nothing. Throws MachineFault if it waits too long for other calls.
    */
   readonly limit: <Found, Stored>(
     client: string,
@@ -93,7 +93,7 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
         await countAll(client, guesses)
         return refuse(client)
       }
-      // The try is stored during the look-up, whose outcome has no effect before.
+      // The look-up runs while the tries are stored. Its outcome has no effect before.
       const looking = find()
       const [begun] = await Promise.allSettled([beginAll(ports, guesses), looking])
       if (begun.status === 'rejected') throw begun.reason
@@ -101,7 +101,7 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
       const end = (outcome: 'right' | 'not made') => Promise.all(guesses.map((guess) => endTry(ports, guess, outcome)))
       let found: Awaited<typeof looking>
       try {
-        // During a wait the member may have denied.
+        // Look up again after a wait, because the member may have denied meanwhile.
         found = await (begun.value === 'begun' ? looking : find())
       } catch (error) {
         const isUnmatched = error instanceof FhirError && unmatchedReasonOf(error) !== undefined
@@ -109,7 +109,7 @@ export function matchLimits({ readKey, alert, ...some }: MatchLimitPorts): Match
         await (isUnmatched ? Promise.all([countAll(client, guesses), count(client, { members: 1, matched: 0 })]) : end('not made'))
         throw error
       }
-      // All of it is flushed at the same time.
+      // The match, the tries and the count are flushed at the same time.
       const stored = store(found)
       await forEachInParallel([stored, end('right'), count(client, { members: 1, matched: 1 })], 3, (each) => each)
       return stored

@@ -138,7 +138,7 @@ describe('a member with a denial to one provider', () => {
     expect(await judged([byDoctor, denial], ATTESTED)).toEqual({ isPermitted: false, reason: 'denied' })
   })
 
-  it('permits none either if a merged record has the denial', async () => {
+  it('permits none if the denial is in a merged record', async () => {
     const inMerged = denialOf('2', 'provider-access', toRecipient({ identifier: OWN }))
     const stored = [byDoctor, patient('2', replacedBy('1')), inMerged]
     expect(await judged(stored, ATTESTED)).toEqual({ isPermitted: false, reason: 'denied' })

@@ -12,8 +12,8 @@ const LONGEST = 1_000
 const STATUS = /^\/export\/[^/]+$/
 
 /**
- * Counts a request for `pauseAfter`. Status requests do not count, or a job would pause whenever its client asks for it. `path`: below the
- * base URL.
+ * Counts a request for `pauseAfter`. Status requests do not count, or a job would pause whenever its client polls its status. `requests`: counter
+ * that is shared with the threads of exports. `path`: path below the base URL.
  */
 export function countRequest(requests: Int32Array, path: string): void {
   if (!STATUS.test(path)) Atomics.add(requests, 0, 1)
