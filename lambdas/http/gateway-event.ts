@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
  */
 import { isUtf8 } from 'node:buffer'
+import { type Column, columnOf, ROUTES } from '../catalogue/catalogue.ts'
 import { type Issue, operationOutcomeOf } from '../fhir/outcome.ts'
 import { clientRequestIdOf, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { CLIENT_ADDRESS_HEADER, isSentAsBytes } from './gateway-contract.ts'
@@ -126,8 +127,11 @@ const UNSENDABLE: Issue = {
 const told = ({ 'content-type': _, ...headers }: HttpResponse['headers'], status: number, issue: Issue): HttpResponse =>
   toHttpResponse({ status, headers, body: operationOutcomeOf([issue]) })
 
-/** Matches the last segment of the paths at which POST only reads. */
-const READ_BY_POST = /(_search|\$(everything|docref|validate|apply-fhirpath))$/
+/** Columns whose interactions only read, also by POST. */
+const READING: ReadonlySet<Column> = new Set<Column>(['SEARCH', 'QUERY', 'INPUT'])
+
+const isReadByPost = (resource: string): boolean =>
+  ROUTES.some(({ method, path, interaction }) => method === 'POST' && path === resource && READING.has(columnOf(interaction)))
 
 /**
  * Replaces a response that is too large. Reads and errors become 403.
@@ -135,7 +139,7 @@ const READ_BY_POST = /(_search|\$(everything|docref|validate|apply-fhirpath))$/
  */
 function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
   const limit = `The response is longer than ${LARGEST_RESULT} bytes`
-  const isRead = httpMethod === 'GET' || READ_BY_POST.test(resource)
+  const isRead = httpMethod === 'GET' || isReadByPost(resource)
   return isRead || status >= 300
     ? told(headers, 403, {
         severity: 'error',
